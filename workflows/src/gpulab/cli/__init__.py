@@ -1,0 +1,16 @@
+"""The command `gpulab`: one module per verb, errors as one line, exit codes 0 pass, 1 gate, 2 input, 3 platform."""
+
+import sys
+
+from gpulab.errors import GpulabError
+
+
+def main() -> None:
+    """Run the command line; the entry point of the package."""
+    from gpulab.cli.app import app
+
+    try:
+        app(standalone_mode=True)
+    except GpulabError as error:
+        print(f"gpulab: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None

@@ -1,0 +1,76 @@
+"""`gpulab new`: make a project from the template that this gpulab came with."""
+
+import json
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote, urlparse
+
+import typer
+
+from gpulab.errors import InputError
+
+TEMPLATE_SYNTAX = ("{{", "{%", "{#")
+
+
+def new(
+    name: Annotated[str, typer.Option("--name", help="The project's name, e.g. 'GPU Lab 1'.")] = "",
+    author: Annotated[str, typer.Option("--author", help="A pseudonym.")] = "",
+    output: Annotated[Path, typer.Option("--output", help="Where the project's folder is made.")] = Path(),
+    template: Annotated[str, typer.Option("--template", help="A folder or git address; default: gpulab's own.")] = "",
+    defaults: Annotated[bool, typer.Option("--defaults", help="Ask nothing: defaults for what is not given.")] = False,
+) -> None:
+    """Ask the template's questions and make a project."""
+    answers = {key: value for key, value in (("project_name", name), ("author", author)) if value}
+    refuse_template_syntax(answers)
+    generate(template or own_template(), answers, output, no_input=defaults)
+
+
+def refuse_template_syntax(answers: dict[str, str]) -> None:
+    """Cookiecutter renders answers given from outside as templates, so these must hold no template.
+
+    Raises:
+        InputError: naming the answer.
+    """
+    for key, value in answers.items():
+        found = next((syntax for syntax in TEMPLATE_SYNTAX if syntax in value), None)
+        if found:
+            raise InputError(f"{key}: found {found!r} in {value!r}; an answer is text, not a template. Leave it out.")
+
+
+def generate(template: str, answers: dict[str, str], output: Path, no_input: bool) -> str:
+    """Run cookiecutter; the new project's folder.
+
+    Raises:
+        InputError: the folder exists, the template cannot be had, or an answer was refused.
+    """
+    from cookiecutter import exceptions
+    from cookiecutter.main import cookiecutter
+
+    try:
+        made: str = cookiecutter(
+            template, no_input=no_input, extra_context=answers, output_dir=str(output), default_config=True
+        )
+    except exceptions.OutputDirExistsException as error:
+        raise InputError(f"{error}. Choose another name, or delete that folder.") from None
+    except exceptions.FailedHookException:
+        raise InputError("an answer was refused; the line above says which, and what is allowed.") from None
+    except exceptions.CookiecutterException as error:
+        raise InputError(f"no project was made: {error}") from None
+    return made
+
+
+def own_template() -> str:
+    """Where this gpulab was installed from: its working copy, or its git address at its commit.
+
+    Raises:
+        InputError: it came from a package index, which carries no template.
+    """
+    origin = json.loads(distribution("gpulab").read_text("direct_url.json") or "{}")
+    url = urlparse(origin.get("url", ""))
+    folder = Path(unquote(url.path)).parent
+    if url.scheme == "file" and (folder / "cookiecutter.json").is_file():
+        return str(folder)
+    if "vcs_info" in origin:
+        return f"git+{origin['url']}"
+    raise InputError("this gpulab does not know its template. Type: gpulab new --template ADDRESS_OF_THE_REPOSITORY")

@@ -1,0 +1,90 @@
+"""`gpulab run`, `watch`, `cancel`: start a run again, look at it, stop it."""
+
+from typing import Annotated, Any
+
+import typer
+
+from gpulab.cli.follow import follow
+from gpulab.cli.project import Project, with_runs
+from gpulab.cli.words import coloured, say
+from gpulab.engines.dispatch import submit_again
+from gpulab.engines.protocol import Phase
+from gpulab.errors import InputError
+from gpulab.files import read_json
+
+RunName = Annotated[str, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
+
+
+def run(
+    revision: Annotated[str, typer.Argument(metavar="[REV]", help="A pushed commit; default: main's head.")] = "main",
+) -> None:
+    """Run a commit again, without a new one; watch it."""
+    project = with_runs()
+    commit = project.platform.forge.git.commit_id(revision) or project.git.commit_id(revision)  # type: ignore[attr-defined]
+    if commit is None:
+        raise InputError(f"{revision!r} names no commit. Type a commit id, a branch or HEAD~1.")
+    name = submit_again(project.home, project.slug, commit)
+    say(f"run {name} started. Ctrl-C stops watching, not the run.")
+    raise typer.Exit(watch_to_the_end(project, name))
+
+
+def watch(name: RunName = "") -> None:
+    """Follow a run; Ctrl-C stops watching, not the run."""
+    project = with_runs()
+    raise typer.Exit(watch_to_the_end(project, chosen(project, name)))
+
+
+def cancel(name: RunName = "") -> None:
+    """Stop a run and everything it started."""
+    project = with_runs()
+    run_name = chosen(project, name)
+    status = project.engine.results(run_name)
+    if status.phase.fulfilled:
+        say(f"run {run_name} has ended already: {status.phase}")
+        return
+    project.engine.cancel(run_name)
+    say(f"run {run_name} is stopped")
+
+
+def chosen(project: Project, name: str, prefix: str = "") -> str:
+    """The named run, or the last one.
+
+    Raises:
+        InputError: there is no such run; the known ones are named.
+    """
+    folders = [one for one in project.home.runs.iterdir() if one.is_dir() and one.name.startswith(prefix)]
+    known = [one.name for one in sorted(folders, key=lambda one: one.stat().st_ctime)]
+    if name and name not in known:
+        raise InputError(f"there is no run {name!r}. The last ones: {', '.join(known[-5:]) or 'none'}")
+    if not known:
+        raise InputError("there is no run yet. Type `gpulab push`.")
+    return name or known[-1]
+
+
+def watch_to_the_end(project: Project, name: str) -> int:
+    """Follow a run, then say what came of it; its exit code."""
+    try:
+        follow(project.home, name, project.slug)
+    except KeyboardInterrupt:
+        say(f"\nstopped watching; run {name} goes on. `gpulab watch {name}` looks again, `gpulab cancel {name}` stops it.")
+        return 0
+    results = read_json(project.engine.artifact(f"{project.slug}/{name}/results.json"))
+    if results is not None:
+        return summarise(project, name, results)
+    status = project.engine.results(name)
+    if status.phase is not Phase.SUCCEEDED and status.message:
+        say(status.message)
+    return 0 if status.phase is Phase.SUCCEEDED else 3 if name.startswith("push-") else 1
+
+
+def summarise(project: Project, name: str, results: dict[str, Any]) -> int:
+    """Print verdict, reasons and the report's path."""
+    say()
+    say(f"{coloured(results['verdict'])}  {results['summary'].partition(': ')[2]}")
+    for gate in results["gates"]:
+        if gate["verdict"] in ("FAIL", "INCONCLUSIVE"):
+            say(f"  {coloured(gate['verdict'])} {gate['name']}")
+            say(f"    why:    {gate['why']}")
+            say(f"    change: {gate['change']}")
+    say(f"report: {project.engine.artifact(f'{project.slug}/{name}/report.html')}")
+    return int(results["exit_code"])

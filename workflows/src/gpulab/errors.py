@@ -1,0 +1,30 @@
+"""Errors that a person reads: one sentence, what to do next, and an exit code."""
+
+from pathlib import Path
+
+
+class GpulabError(Exception):
+    """The base of all errors that are shown without a traceback."""
+
+    exit_code = 3
+
+
+class InputError(GpulabError):
+    """The user's own mistake: exit code 2, and nothing was lost."""
+
+    exit_code = 2
+
+
+class PlatformError(GpulabError):
+    """The platform's trouble: exit code 3, worth another try, never counted against a student."""
+
+    exit_code = 3
+
+
+def leave_message(path: str | None, message: str) -> None:
+    """Write the sentence that the engine shows as the node's message; at most 1 KiB, one line.
+
+    Kubernetes cuts a termination message at 4096 bytes, and Argo shows it in a table cell.
+    """
+    if path:
+        Path(path).write_bytes(" ".join(message.split()).encode()[:1024])

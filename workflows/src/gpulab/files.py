@@ -1,0 +1,54 @@
+"""Small files that must never be half written: atomic JSON and a lock per folder."""
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpulab.errors import PlatformError
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a JSON file at once or not at all: temporary file, flush to disk, rename.
+
+    Raises:
+        PlatformError: the folder is full or not writable.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise PlatformError(f"cannot write {path}: {error.strerror}. Make room or make it writable, then retry.") from error
+
+
+def read_json(path: Path, default: Any = None) -> Any:
+    """The document in a JSON file; `default` when there is no file.
+
+    Raises:
+        PlatformError: the file is there and is no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as error:
+        raise PlatformError(f"{path} cannot be read as JSON ({error}). Move it away, then try again.") from error
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; other processes wait."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

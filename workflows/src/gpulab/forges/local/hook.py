@@ -1,0 +1,76 @@
+"""The hooks of the local forge: `python -m gpulab.forges.local.hook post-receive HOME PROJECT`, refs on stdin.
+
+`pre-receive` keeps people off the deploy branches; `post-receive` starts the run, detached, and shows it as plain
+`remote:` lines. Git ignores a post-receive hook's exit code: `gpulab push` is push, watch and exit code.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from gpulab.errors import GpulabError
+from gpulab.home import Home
+from gpulab.events import PushEvent, Refusal
+
+QUIET = "GPULAB_HOOK_QUIET"
+"""Set by `gpulab push`, which watches the run itself."""
+
+
+def updates(text: str) -> list[PushEvent]:
+    """What git tells a receive hook: `before after ref`, one per line."""
+    rows = [line.split(" ", 2) for line in text.splitlines() if line.count(" ") >= 2]
+    return [PushEvent(ref=ref, before=before, after=after) for before, after, ref in rows]
+
+
+def refused(events: list[PushEvent]) -> str | None:
+    """Why a push is not accepted; None when it is."""
+    for event in events:
+        if event.ref.startswith("refs/heads/deploy/"):
+            return f"{event.ref} is written by gpulab only. Push to main; `gpulab promote` opens the pull request."
+    return None
+
+
+def pre_receive(events: list[PushEvent]) -> int:
+    """Refuse the whole push when one of its refs is not for people."""
+    reason = refused(events)
+    if reason:
+        print(f"gpulab: {reason}", file=sys.stderr)
+    return 1 if reason else 0
+
+
+def post_receive(home: Home, project: str, events: list[PushEvent]) -> int:
+    """Start what the events start; then show the last run's state changes until it ends."""
+    started = [one for one in (_start(home, project, event) for event in events) if one]
+    if started and not os.environ.get(QUIET):
+        from gpulab.cli.follow import follow_plain
+
+        follow_plain(home, started[-1], project)
+    return 0
+
+
+def _start(home: Home, project: str, event: PushEvent) -> str | None:
+    from gpulab.engines.dispatch import deliver  # a refused push needs no engine
+
+    outcome = deliver(home, project, event)
+    if isinstance(outcome, Refusal):
+        print(f"gpulab: {event.ref}: no run: {outcome.reason}", flush=True)
+        return None
+    print(f"gpulab: run {outcome} started. Ctrl-C stops watching, not the run.", flush=True)
+    return outcome
+
+
+def main(arguments: list[str]) -> int:
+    """Run one hook; trouble is one line, never a traceback in somebody's push."""
+    hook, home, project = arguments
+    events = updates(sys.stdin.read())
+    try:
+        return pre_receive(events) if hook == "pre-receive" else post_receive(Home(Path(home)), project, events)
+    except GpulabError as error:
+        print(f"gpulab: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""`sync`: a push to a deploy branch is made true in its environment, the same way for teaching and production.
+
+`inspect` reads which run the release claims; `sync` compares the claim with that run's record, which the project
+cannot reach, then applies, waits, asks the golden request, and puts the previous release back if it must.
+"""
+
+from hera.workflows import DAG, Env, Parameter, Script, Task, WorkflowTemplate, script
+
+from gpulab.pipelines.parts import (
+    artifact,
+    exit_handler,
+    one_at_a_time,
+    parameters,
+    platform_step,
+    workflow_template,
+)
+from gpulab.pipelines.settings import Settings
+from gpulab.steps.inspect import inspect
+from gpulab.steps.notify import notify_sync
+from gpulab.steps.sync import sync
+
+TARGET = parameters(
+    project="{{workflow.parameters.project}}",
+    revision="{{workflow.parameters.revision}}",
+    environment="{{workflow.parameters.environment}}",
+    run="{{workflow.name}}",
+)
+CLAIMED = "{{workflow.parameters.project}}/{{inputs.parameters.claimed-run}}"
+"""The prefix of the run that a release says it comes from."""
+
+
+def build(settings: Settings) -> WorkflowTemplate:
+    """The pipeline that one commit of a deploy branch runs through."""
+    with workflow_template(
+        settings,
+        "sync",
+        "{{workflow.parameters.project}} → {{workflow.parameters.environment}}",
+        entrypoint="sync",
+        on_exit="on-exit",
+        arguments=[Parameter(name="project"), Parameter(name="revision"), Parameter(name="environment")],
+    ) as pipeline:
+        read = inspect_step(settings)
+        apply = _sync(settings)
+        tell = script(name="notify", **platform_step(settings, "tell the forge", deadline=300))(notify_sync)()
+        exit_handler("on-exit", tell.name or "notify", TARGET)
+        with DAG(name="sync"):
+            Task(name="inspect", template=read.name, arguments=TARGET[:2])
+            Task(name="apply", template=apply.name, arguments=[*TARGET, *claimed()], depends="inspect.Succeeded")
+    return pipeline
+
+
+def inspect_step(settings: Settings) -> Script:
+    """The step that reads what a release claims; `verify-promotion` has it too."""
+    return script(name="inspect", **platform_step(settings, "what does the release claim?", deadline=300))(inspect)()
+
+
+def claimed() -> list[Parameter]:
+    """What `inspect` found, as arguments."""
+    return parameters(
+        claimed_run="{{tasks.inspect.outputs.parameters.claimed-run}}",
+        claimed_accelerator="{{tasks.inspect.outputs.parameters.claimed-accelerator}}",
+    )
+
+
+def proof() -> list[object]:
+    """The record and the golden answer of the run that a release claims, as input artifacts."""
+    golden = f"{CLAIMED}/golden/{{{{inputs.parameters.claimed-accelerator}}}}.json"
+    return [
+        artifact("record", "/gpulab/record/results.json", f"{CLAIMED}/results.json", optional=True),
+        artifact("golden", "/gpulab/golden/golden.json", golden, optional=True),
+    ]
+
+
+def proof_paths() -> list[Env]:
+    """Where the step finds them."""
+    return [
+        Env(name="GPULAB_RECORD", value="/gpulab/record/results.json"),
+        Env(name="GPULAB_GOLDEN", value="/gpulab/golden/golden.json"),
+    ]
+
+
+def _sync(settings: Settings) -> Script:
+    fields = platform_step(
+        settings,
+        "apply, wait, ask",
+        deadline=900,
+        inputs=proof(),
+        synchronization=one_at_a_time("sync"),
+    )
+    fields["env"].extend(proof_paths())
+    return script(name="apply", **fields)(sync)()

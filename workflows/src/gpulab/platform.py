@@ -1,0 +1,60 @@
+"""The adapters of this environment: which forge, image builder and cluster a step talks to.
+
+A pod gets them from the ConfigMap `gpulab` as environment variables; the local engine passes the same names.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpulab.clusters.local import LocalCluster
+from gpulab.clusters.protocol import Cluster
+from gpulab.errors import PlatformError
+from gpulab.forges.local import LocalForge
+from gpulab.forges.protocol import Forge
+from gpulab.home import Home
+from gpulab.images.layout import Layout
+from gpulab.images.protocol import ImageBuilder
+from gpulab.images.source_artifact import SourceArtifactBuilder
+from gpulab.events import Event
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Everything outside that a step may touch."""
+
+    name: str
+    forge: Forge
+    builder: ImageBuilder
+    cluster: Callable[[str], Cluster]
+
+
+def local_platform(home: Home, project: str) -> Platform:
+    """The platform in a project's `.gpulab/`; what its forge is told starts runs of the local engine."""
+    from gpulab.engines.dispatch import deliver  # the engine starts steps, and steps start the engine
+
+    def send(event: Event) -> None:
+        deliver(home, project, event)
+
+    builder = SourceArtifactBuilder(Layout(home.images))
+    return Platform("local", LocalForge(home, send), builder, lambda environment: LocalCluster(home, environment))
+
+
+def from_environment(environ: Mapping[str, str]) -> Platform:
+    """The platform that the variables of the ConfigMap `gpulab` describe.
+
+    Raises:
+        PlatformError: a variable is missing or unknown.
+    """
+    kind = environ.get("GPULAB_PLATFORM", "")
+    if kind != "local":
+        raise PlatformError(f"GPULAB_PLATFORM is {kind!r}; known: local. The ConfigMap `gpulab` sets it.")
+    missing = [name for name in ("GPULAB_HOME", "GPULAB_PROJECT") if not environ.get(name)]
+    if missing:
+        raise PlatformError(f"{' and '.join(missing)} missing: the ConfigMap `gpulab` sets them.")
+    return local_platform(Home(Path(environ["GPULAB_HOME"])), environ["GPULAB_PROJECT"])
+
+
+def config_map(home: Home, project: str) -> dict[str, str]:
+    """The ConfigMap `gpulab` of the local engine."""
+    return {"GPULAB_PLATFORM": "local", "GPULAB_HOME": str(home.root), "GPULAB_PROJECT": project}

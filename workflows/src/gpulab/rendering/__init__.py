@@ -1,0 +1,1 @@
+"""From Hera objects and overlays to YAML: deterministic, lossless, and linted for meaning."""

@@ -1,0 +1,74 @@
+"""`image`: say "pending", plan (refused in seconds, nothing queued), then build by digest."""
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from hera.workflows.io import Output
+
+from gpulab.forges.protocol import Status
+from gpulab.platform import from_environment
+from gpulab.steps.io import EventInput, output, stored
+from gpulab.steps.notify import PUSH_CONTEXT
+from gpulab.steps.outcome import say, truthful
+from gpulab.steps.prepare import Prepared, prepare
+
+
+class ImageOutput(Output):
+    """What the next steps need; the parameters resolve to nothing when the plan was refused."""
+
+    image: Annotated[str, output("image")]
+    seed: Annotated[str, output("seed", "0")]
+    accelerators: Annotated[list, output("accelerators", "[]")]  # type: ignore[type-arg]  # Hera reads bare `list`
+    record: Annotated[dict, stored("record", "image.json")]  # type: ignore[type-arg]
+    plan: Annotated[dict, stored("plan", "plan.json")]  # type: ignore[type-arg]
+
+
+@truthful
+def image(inputs: EventInput) -> ImageOutput:
+    """Plan and build one commit; exit code 2 when its contract is refused."""
+    platform = from_environment(os.environ)
+    platform.forge.set_status(inputs.revision, Status(PUSH_CONTEXT, "pending", "running", inputs.run))
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        platform.forge.checkout(inputs.revision, source)
+        prepared = prepare(source, inputs.revision, platform.builder)
+    return to_output(prepared)
+
+
+def to_output(prepared: Prepared) -> ImageOutput:
+    """The step's outputs; a refusal says its first reason."""
+    plan, built = prepared.plan or {}, prepared.record.get("image")
+    return ImageOutput(
+        image=built["reference"] if built else "",
+        seed=str(plan.get("seed", 0)),
+        accelerators=[pod(name) for name in plan.get("accelerators", [])],
+        record=prepared.record,
+        plan=plan,
+        exit_code=0 if built else say(prepared.message, int(prepared.record["exit_code"])),
+    )
+
+
+def pod(accelerator: str) -> dict[str, str]:
+    """One item of verify's fan-out: the accelerator, and how its pod gets there."""
+    return {"name": accelerator, "podSpecPatch": json.dumps(pod_spec_patch(accelerator), sort_keys=True)}
+
+
+def pod_spec_patch(accelerator: str) -> dict[str, Any]:
+    """What the pod of an accelerator asks of the scheduler: nothing for `cpu`.
+
+    Only `produce` asks for the GPU, and only in limits (Kubernetes copies them to the requests).
+    """
+    if accelerator == "cpu":
+        return {}
+    from model_tests.hardware import catalogue
+
+    return {
+        "nodeSelector": {"nvidia.com/gpu.product": catalogue()[accelerator].product_label},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [{"name": "produce", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    }
+
+

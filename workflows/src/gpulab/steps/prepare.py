@@ -1,0 +1,81 @@
+"""What the `image` step decides: is the contract kept, and which image stands for this commit?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from model_tests.verdict import Gate, Verdict
+
+from gpulab.checking import check_project
+from gpulab.contract.finding import ContractError, Finding, errors_of
+from gpulab.contract.lab import Lab
+from gpulab.contract.plan import make_plan
+from gpulab.contract.read import read_lab
+from gpulab.contract.repository import facts_of
+from gpulab.images.protocol import BuiltImage, ImageBuilder
+from gpulab.steps.gates import gate
+
+SCHEMA = "gpulab/image/v1"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The outcome of planning and building.
+
+    Attributes:
+        record: `image.json`: gates, the project, the image (None when refused), exit code.
+        plan: `plan.json`; None when refused.
+        message: the refusal in one line; empty when there was none.
+    """
+
+    record: dict[str, Any]
+    plan: dict[str, Any] | None
+    message: str
+
+
+def prepare(source: Path, revision: str, builder: ImageBuilder) -> Prepared:
+    """Check the contract of a commit's tree, plan its run, build its image.
+
+    Raises:
+        PlatformError: the image could not be built or stored.
+    """
+    try:
+        refused = errors_of(check_project(source))
+        if refused:
+            raise ContractError(refused)
+        lab = read_lab(source)
+        paths = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
+        plan = make_plan(lab, facts_of(source, paths), revision)
+    except ContractError as error:
+        return _refused(error.problems)
+    built = builder.build(source, lab.delivery.image)
+    gates = [
+        gate("contract", Verdict.PASS, "contract.kept", "lab.toml"),
+        gate("image", Verdict.PASS, "image.built", f"{built.kind} {built.digest}"),
+    ]
+    return Prepared(_record(gates, lab, built, 0), plan, "")
+
+
+def _refused(problems: list[Finding]) -> Prepared:
+    lines = [str(problem) for problem in problems]
+    refusal = gate("contract", Verdict.FAIL, "contract.refused", "\n".join(lines), len(lines), "problems")
+    return Prepared(_record([refusal], None, None, 2), None, lines[0])
+
+
+def _record(gates: list[Gate], lab: Lab | None, built: BuiltImage | None, exit_code: int) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "gates": [gate.to_dict() for gate in gates],
+        "project": lab.project.model_dump() if lab else None,
+        "image": _image(built) if built else None,
+        "exit_code": exit_code,
+    }
+
+
+def _image(built: BuiltImage) -> dict[str, str]:
+    return {
+        "reference": built.reference,
+        "repository": built.repository,
+        "digest": built.digest,
+        "kind": built.kind,
+    }

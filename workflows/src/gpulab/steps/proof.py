@@ -1,0 +1,85 @@
+"""Does a release hold what it claims? The same questions for `sync` and `verify-promotion`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gpulab.forges.protocol import Forge
+from gpulab.rendering.overlays import render_overlay
+from gpulab.steps.release_file import MANIFESTS, RELEASE, Release, read_release
+
+RECORD_SCHEMA = "gpulab/results/v1"
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A release whose manifests were looked at.
+
+    Attributes:
+        release: what it claims.
+        manifests: the rendered YAML on the branch.
+        problems: why it may not be applied; empty when it may.
+    """
+
+    release: Release
+    manifests: str
+    problems: list[str]
+
+
+def prove(forge: Forge, revision: str, project: str, environment: str, record: Mapping[str, Any] | None) -> Proven:
+    """Compare a deploy commit with the record of the run that it names, and with a fresh rendering of its source.
+
+    A branch proves nothing by itself: whoever owns a repository can write it. The record is kept by the platform.
+
+    Raises:
+        InputError: `release.json` is missing or malformed.
+    """
+    release = read_release(forge.read(revision, RELEASE), revision[:12])
+    manifests = (forge.read(revision, MANIFESTS) or b"").decode(errors="replace")
+    problems = against_request(release, project, environment)
+    problems += against_record(release, record)
+    extra = sorted(set(forge.files(revision)) - {MANIFESTS, RELEASE})
+    problems += [f"the branch holds {', '.join(extra)}; only {MANIFESTS} and {RELEASE} belong there"] if extra else []
+    if not problems and rendered(forge, release) != manifests:
+        problems.append(f"{MANIFESTS} is not what commit {release.source[:12]} renders to: it was edited by hand")
+    return Proven(release, manifests, problems)
+
+
+def against_request(release: Release, project: str, environment: str) -> list[str]:
+    """Is it this project's, and meant for this environment?"""
+    problems = []
+    if release.project != project:
+        problems.append(f"the release is of project {release.project}, not {project}")
+    if release.environment != environment:
+        problems.append(f"the release is for {release.environment}, not {environment}")
+    return problems
+
+
+def against_record(release: Release, record: Mapping[str, Any] | None) -> list[str]:
+    """Did the named run pass, with this commit and this digest?"""
+    if record is None:
+        return [f"the platform keeps no record of run {release.run}: nothing proves this digest"]
+    if record.get("schema") != RECORD_SCHEMA:
+        return [f"the record of run {release.run} is not a {RECORD_SCHEMA} document"]
+    problems = []
+    if record.get("verdict") != "PASS":
+        problems.append(f"run {release.run} ended {record.get('verdict')}, not PASS")
+    if record.get("revision") != release.source:
+        problems.append(f"run {release.run} judged commit {record.get('revision')}, not {release.source}")
+    if (record.get("image") or {}).get("digest") != release.digest:
+        problems.append(f"run {release.run} proved another digest than {release.digest}")
+    if (record.get("image") or {}).get("repository") != release.repository:
+        problems.append(f"run {release.run} proved another image than {release.repository}")
+    if (record.get("project") or {}).get("slug") != release.project:
+        problems.append(f"run {release.run} is of another project")
+    return problems
+
+
+def rendered(forge: Forge, release: Release) -> str:
+    """The overlay of the release's source, with the release's digest."""
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        forge.checkout(release.source, source)
+        return render_overlay(source, release.environment, release.repository, release.digest)
