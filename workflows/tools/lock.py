@@ -1,4 +1,4 @@
-"""Write requirements.lock: every version with its hashes, no index named, and how much a fresh install downloads.
+"""Write the lock files: every version with its hashes, no index named, and how much a fresh install downloads.
 
 Run it as `make lock`. The sizes are those the package index states for the wheels that each kind of machine would take.
 """
@@ -40,8 +40,9 @@ def linux_only(package: dict) -> bool:
 
 def main() -> int:
     uv("lock", "--upgrade", "--quiet")
-    exported = uv("export", "--quiet", "--no-emit-project", "--no-emit-workspace", "--no-emit-local",
-                  "--no-header", "--format", "requirements.txt")
+    export = ("export", "--quiet", "--no-emit-project", "--no-emit-workspace", "--no-emit-local", "--no-header")
+    exported = uv(*export, "--format", "requirements.txt")
+    without_torch = uv(*export, "--prune", "torch", "--format", "requirements.txt")
     packages = tomllib.loads(uv("export", "--quiet", "--format", "pylock.toml"))["packages"]
     header = "# Made by `make lock`: every version with its hashes.\n"
     for name, (system, machine) in MACHINES.items():
@@ -49,6 +50,8 @@ def main() -> int:
         total = sum(wheel_size(p, system, machine) for p in chosen)
         header += f"# download {name}: {total / 1e6:.0f} MB\n"
     (ROOT / "requirements.lock").write_text(header + exported, encoding="utf-8")
+    note = "# Made by `make lock`: the same without torch, for those who take torch from another index (make setup TORCH_INDEX=…).\n"
+    (ROOT / "requirements-no-torch.lock").write_text(note + without_torch, encoding="utf-8")
     print(header, end="")
     return 0
 

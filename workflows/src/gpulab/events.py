@@ -84,9 +84,7 @@ def _push(event: PushEvent, project: str) -> Submission | Refusal:
 def _pull_request(event: PullRequestEvent, project: str) -> Submission | Refusal:
     if event.base != "deploy/production" or re.fullmatch(COMMIT_ID[1:-1], event.head) is None:
         return Refusal("only pull requests to deploy/production are checked")
-    return Submission(
-        "verify-promotion", f"promotion-{event.head[:12]}", {"project": project, "revision": event.head}
-    )
+    return Submission("verify-promotion", f"promotion-{event.head[:12]}", {"project": project, "revision": event.head})
 
 
 def push_run(revision: str, ref: str) -> str:

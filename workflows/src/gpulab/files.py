@@ -28,7 +28,9 @@ def write_json(path: Path, document: Any) -> None:
             os.fsync(file.fileno())
         Path(temporary).replace(path)
     except OSError as error:
-        raise PlatformError(f"cannot write {path}: {error.strerror}. Make room or make it writable, then retry.") from error
+        raise PlatformError(
+            f"cannot write {path}: {error.strerror}. Make room or make it writable, then retry."
+        ) from error
 
 
 def read_json(path: Path, default: Any = None) -> Any:

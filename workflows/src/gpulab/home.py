@@ -40,6 +40,11 @@ class Home:
         return self.root / "artifacts"
 
     @property
+    def events(self) -> Path:
+        """Events that wait for delivery."""
+        return self.root / "events"
+
+    @property
     def images(self) -> Path:
         """The image store: one OCI layout."""
         return self.root / "images"

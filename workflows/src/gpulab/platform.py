@@ -9,14 +9,15 @@ from pathlib import Path
 
 from gpulab.clusters.local import LocalCluster
 from gpulab.clusters.protocol import Cluster
+from gpulab.engines.outbox import put
 from gpulab.errors import PlatformError
+from gpulab.events import Event
 from gpulab.forges.local import LocalForge
 from gpulab.forges.protocol import Forge
 from gpulab.home import Home
 from gpulab.images.layout import Layout
 from gpulab.images.protocol import ImageBuilder
 from gpulab.images.source_artifact import SourceArtifactBuilder
-from gpulab.events import Event
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,10 @@ class Platform:
     cluster: Callable[[str], Cluster]
 
 
-def local_platform(home: Home, project: str) -> Platform:
-    """The platform in a project's `.gpulab/`; what its forge is told starts runs of the local engine."""
-    from gpulab.engines.dispatch import deliver  # the engine starts steps, and steps start the engine
-
-    def send(event: Event) -> None:
-        deliver(home, project, event)
-
+def local_platform(home: Home, deliver: Callable[[Event], object]) -> Platform:
+    """The platform in a project's `.gpulab/`; `deliver` takes the events of its forge."""
     builder = SourceArtifactBuilder(Layout(home.images))
-    return Platform("local", LocalForge(home, send), builder, lambda environment: LocalCluster(home, environment))
+    return Platform("local", LocalForge(home, deliver), builder, lambda environment: LocalCluster(home, environment))
 
 
 def from_environment(environ: Mapping[str, str]) -> Platform:
@@ -52,7 +48,8 @@ def from_environment(environ: Mapping[str, str]) -> Platform:
     missing = [name for name in ("GPULAB_HOME", "GPULAB_PROJECT") if not environ.get(name)]
     if missing:
         raise PlatformError(f"{' and '.join(missing)} missing: the ConfigMap `gpulab` sets them.")
-    return local_platform(Home(Path(environ["GPULAB_HOME"])), environ["GPULAB_PROJECT"])
+    home = Home(Path(environ["GPULAB_HOME"]))
+    return local_platform(home, lambda event: put(home, event))
 
 
 def config_map(home: Home, project: str) -> dict[str, str]:

@@ -45,7 +45,9 @@ def change(forge: Forge, base: str | None, head: str) -> str:
     """The rendered change as a unified diff."""
     before = (forge.read(base, MANIFESTS) or b"").decode() if base else ""
     after = (forge.read(head, MANIFESTS) or b"").decode()
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "production", "this request", lineterm="", n=2)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "production", "this request", lineterm="", n=2
+    )
     return "\n".join(lines)
 
 

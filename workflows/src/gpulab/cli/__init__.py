@@ -10,7 +10,7 @@ def main() -> None:
     from gpulab.cli.app import app
 
     try:
-        app(standalone_mode=True)
+        app(sys.argv[1:])(prog_name="gpulab")
     except GpulabError as error:
         print(f"gpulab: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None

@@ -43,5 +43,6 @@ def _undo(project: Project) -> str:
         found = planted(source)
         if found:
             path.write_bytes(undo(source).encode())
-            return f"took {found.name!r} out of {path.relative_to(project.root)}. Next: git commit -am 'Mend' && gpulab push"
+            mended = path.relative_to(project.root)
+            return f"took {found.name!r} out of {mended}. Next: git commit -am 'Mend' && gpulab push"
     raise InputError("no planted fault found, so there is nothing to undo. To see your own edits, type: git diff")

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from gpulab.cli.words import say
-from gpulab.home import FOLDER, Home
 from gpulab.events import ENVIRONMENTS
+from gpulab.home import FOLDER, Home
 
 PROJECT = "gpu-lab-1"
 

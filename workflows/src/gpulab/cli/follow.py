@@ -1,22 +1,35 @@
 """Show a run while it goes: one plain line per state change; bars only at a terminal, and only from here."""
 
+import dataclasses
+import re
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from gpulab.cli.words import is_terminal, say
 from gpulab.engines.local_engine import local_engine
 from gpulab.engines.protocol import Change, Phase
 from gpulab.home import Home
 
-SHOWN = ("Pod", "TaskGroup", "Workflow")
-"""Kinds of node that mean something to a person; the rest is bookkeeping."""
+ATTEMPT = re.compile(r"\(\d+\)$")
+"""How a retried pod's attempts end; the node that retries tells the same without it."""
+
+ITEM = re.compile(r"\(\d+:name:([a-z0-9-]+)[^)]*\)")
+"""How a fan-out over accelerators names its items."""
 
 
 def lines(home: Home, project: str, run: str) -> Iterator[Change]:
     """The state changes of a run that are worth a line."""
     for change in local_engine(home, project).follow(run):
-        if change.type in SHOWN and change.phase is not Phase.PENDING:
-            yield change
+        if change.phase is not Phase.PENDING and means_something(change):
+            yield dataclasses.replace(change, node=ITEM.sub(r" on \1", change.node))
+
+
+def means_something(change: Change) -> bool:
+    """Steps and the run itself; not groups, not the single attempts of a step."""
+    if change.type == "Workflow":
+        return change.phase is not Phase.RUNNING
+    return change.type == "Retry" or (change.type == "Pod" and not ATTEMPT.search(change.node))
 
 
 def as_line(change: Change) -> str:
@@ -38,13 +51,14 @@ def follow(home: Home, run: str, project: str) -> None:
         for change in lines(home, project, run):
             say(as_line(change))
             running.pop(change.node, None)
-            if change.phase is Phase.RUNNING and change.type == "Pod":
+            if change.phase is Phase.RUNNING and change.type != "Workflow":
                 running[change.node] = None
             if status is not None:
                 status.update(f"running: {', '.join(running) or '…'}   (Ctrl-C stops watching, not the run)")
 
 
-def _spinner():  # type: ignore[no-untyped-def]  # rich's Status or nothing
+def _spinner() -> AbstractContextManager[Any]:
+    """Rich's moving line, or None where nobody watches."""
     if not is_terminal():
         return nullcontext()
     from rich.console import Console

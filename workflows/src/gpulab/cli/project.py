@@ -7,7 +7,9 @@ from gpulab.contract.lab import Lab
 from gpulab.contract.read import read_lab
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local_engine import local_engine
+from gpulab.engines.outbox import drain
 from gpulab.errors import InputError
+from gpulab.events import Event
 from gpulab.forges.local.connect import connect, working_tree
 from gpulab.forges.local.git import Git
 from gpulab.home import FOLDER, Home, find_project
@@ -35,7 +37,12 @@ class Project:
     @property
     def platform(self) -> Platform:
         """Forge, image store and clusters in `.gpulab/`."""
-        return local_platform(self.home, self.slug)
+        return local_platform(self.home, self._deliver)
+
+    def _deliver(self, event: Event) -> object:
+        from gpulab.engines.dispatch import deliver
+
+        return deliver(self.home, self.slug, event)
 
     @property
     def engine(self) -> LocalEngine:
@@ -57,6 +64,7 @@ def connected() -> Project:
     """The same, with its forge set up."""
     project = here()
     connect(project.root, project.slug)
+    drain(project.home, project.slug)
     return project
 
 
@@ -69,4 +77,5 @@ def with_runs() -> Project:
     project = here()
     if not project.home.runs.is_dir():
         raise InputError("nothing was pushed from here yet. Type `gpulab push`.")
+    drain(project.home, project.slug)
     return project

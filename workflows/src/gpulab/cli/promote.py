@@ -10,9 +10,9 @@ from gpulab.cli.push import watch_sync
 from gpulab.cli.words import say
 from gpulab.engines.dispatch import promotion_run
 from gpulab.errors import PlatformError
+from gpulab.events import PROMOTION_CHECK
 from gpulab.files import read_json
 from gpulab.forges.protocol import PullRequest
-from gpulab.events import PROMOTION_CHECK
 from gpulab.promotion import propose, running
 from gpulab.steps.release import TEACHING
 
@@ -23,10 +23,9 @@ def promote(
     """Open (or find) the promotion's pull request, run its check, show it; with --merge, merge and sync."""
     project = with_runs()
     pull = opened(project)
-    say(pull.title)
-    say()
-    say(pull.body)
-    say()
+    say(f"pull request {pull.number}: {pull.title}\n")
+    say(pull.body.partition("```diff")[0])
+    say(f"the rendered change: git fetch lab && git diff lab/{pull.base} lab/{pull.branch}\n")
     if not checked(project, pull):
         raise typer.Exit(1)
     if not merge:
@@ -48,7 +47,9 @@ def opened(project: Project) -> PullRequest:
     run = teaching.run if teaching else ""
     results = read_json(project.engine.artifact(f"{project.slug}/{run}/results.json"), default={"gates": []})
     if teaching and not results["gates"]:
-        raise PlatformError(f"the record of run {run} is gone. Type `gpulab run {teaching.source[:12]}` to prove it again.")
+        raise PlatformError(
+            f"the record of run {run} is gone. Type `gpulab run {teaching.source[:12]}` to prove it again."
+        )
     open_one = [one for one in forge.pull_requests() if one.state == "open"]
     if teaching and open_one and open_one[-1].branch == f"promote/{teaching.source[:12]}":
         return open_one[-1]

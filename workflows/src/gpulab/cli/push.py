@@ -11,6 +11,7 @@ from gpulab.cli.project import Project, connected
 from gpulab.cli.runs import watch_to_the_end
 from gpulab.cli.words import say
 from gpulab.engines.dispatch import latest_run, sync_run
+from gpulab.engines.outbox import drain
 from gpulab.errors import InputError, PlatformError
 from gpulab.forges.local.connect import REMOTE
 from gpulab.forges.local.git import clean_environment
@@ -69,6 +70,7 @@ def _ssh() -> dict[str, str]:
 
 def watch_sync(project: Project, environment: str) -> int:
     """Follow the sync that a release or a merge started; 0 when the environment runs it."""
+    drain(project.home, project.slug)
     forge = project.platform.forge
     head = forge.head(f"deploy/{environment}")
     run = sync_run(project.home, environment, head) if head else None

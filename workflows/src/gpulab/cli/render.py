@@ -14,7 +14,9 @@ from gpulab.rendering.workflows import drift, render_all, write_all
 
 def render(
     folder: Annotated[Path, typer.Argument(help="Where the YAML goes.")] = Path("workflows/rendered"),
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when a file is not up to date.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 when a file is not up to date.")
+    ] = False,
 ) -> None:
     """Render, lint, and write what changed."""
     settings = Settings()

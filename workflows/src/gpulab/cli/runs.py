@@ -66,7 +66,7 @@ def watch_to_the_end(project: Project, name: str) -> int:
     try:
         follow(project.home, name, project.slug)
     except KeyboardInterrupt:
-        say(f"\nstopped watching; run {name} goes on. `gpulab watch {name}` looks again, `gpulab cancel {name}` stops it.")
+        say(f"\nstopped watching; run {name} goes on. Look again: gpulab watch {name}. Stop it: gpulab cancel {name}")
         return 0
     results = read_json(project.engine.artifact(f"{project.slug}/{name}/results.json"))
     if results is not None:

@@ -72,7 +72,7 @@ def _variables(
     container: Mapping[str, Any], image: Mapping[str, str], root: Path, workdir: str, private: str, port: int
 ) -> dict[str, str]:
     declared = {one["name"]: str(one.get("value", "")) for one in container.get("env", [])}
-    inside = {name: value.replace(workdir, f"{root}{workdir}") for name, value in (image | declared).items()}
+    inside = {name: value.replace(workdir, f"{root}{workdir}") for name, value in {**image, **declared}.items()}
     outside = {name: os.environ[name] for name in ("PATH", "OMP_NUM_THREADS") if name in os.environ}
     fixed = {"HOME": private, "TMPDIR": private, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     return outside | fixed | inside | {"PORT": str(port), "HOST": "127.0.0.1"}

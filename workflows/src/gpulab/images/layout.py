@@ -64,7 +64,9 @@ class Layout:
         except OSError:
             raise PlatformError(f"the image store has no {digest}. Build it again: `gpulab run`.") from None
         if digest_of(data) != digest:
-            raise PlatformError(f"{digest} in the image store is damaged. Delete {self.blob(digest)}, then `gpulab run`.")
+            raise PlatformError(
+                f"{digest} in the image store is damaged. Delete {self.blob(digest)}, then `gpulab run`."
+            )
         return data
 
     def put_image(self, layer: bytes, config: dict[str, Any], repository: str) -> str:

@@ -33,7 +33,11 @@ PUSH = (
 
 def build(settings: Settings, project: str) -> list[WorkflowEventBinding]:
     """The bindings that start a project's workflows: push, sync per environment, promotion check."""
-    return [_push(settings, project), *(_sync(settings, project, one) for one in ENVIRONMENTS), _promotion(settings, project)]
+    return [
+        _push(settings, project),
+        *(_sync(settings, project, one) for one in ENVIRONMENTS),
+        _promotion(settings, project),
+    ]
 
 
 def _push(settings: Settings, project: str) -> WorkflowEventBinding:

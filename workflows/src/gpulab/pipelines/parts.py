@@ -1,5 +1,6 @@
 """What all pipelines share: security, resources, retries, artifacts and the two kinds of container."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hera.workflows import (
@@ -13,6 +14,7 @@ from hera.workflows import (
     RetryStrategy,
     RunnerScriptConstructor,
     S3Artifact,
+    Script,
     Step,
     Steps,
 )
@@ -30,7 +32,6 @@ from hera.workflows.models import (
 
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.strict import strict
-from gpulab.steps.io import RUN_PREFIX
 
 MESSAGE_FILE = "/dev/termination-log"
 """Where a container leaves the sentence that Argo shows as the node's message (Kubernetes' default path)."""
@@ -96,30 +97,37 @@ def scratch(name: str, path: str, read_only: bool = False) -> EmptyDirVolume:
     return EmptyDirVolume(name=name, mount_path=path, read_only=read_only or None)
 
 
-def platform_step(settings: Settings, title: str, deadline: int, **fields: Any) -> dict[str, Any]:
-    """The `@script` arguments of a step that runs the platform's own code.
+def platform_step(
+    settings: Settings, name: str, step: Callable[..., object], title: str, deadline: int, **fields: Any
+) -> Script:
+    """A template that runs the platform's own code through Hera's runner.
 
     Args:
+        step: a function of `gpulab.steps`.
         title: what the Argo UI shows.
         deadline: `activeDeadlineSeconds`, in seconds.
+        fields: other fields of the template; `env` is added to the step's own.
     """
-    return {
-        "constructor": RunnerScriptConstructor(
+    environment = [Env(name="GPULAB_MESSAGE_FILE", value=MESSAGE_FILE), *fields.pop("env", [])]
+    return Script(
+        name=name,
+        source=step,
+        constructor=RunnerScriptConstructor(
             outputs_directory="/tmp/hera-outputs",  # noqa: S108  the pod's own emptyDir
             volume_for_outputs=EmptyDirVolume(name="scratch", mount_path="/tmp"),  # noqa: S108
         ),
-        "command": ["python3"],
-        "image": settings.steps_image,
-        "annotations": {"workflows.argoproj.io/title": title},
-        "env_from": [ConfigMapEnvFrom(name=settings.config_map)],
-        "env": [Env(name="GPULAB_MESSAGE_FILE", value=MESSAGE_FILE)],
-        "termination_message_path": MESSAGE_FILE,
-        "security_context": RESTRICTED,
-        "resources": SMALL,
-        "active_deadline_seconds": deadline,
-        "retry_strategy": retry_platform_trouble(),
+        command=["python3"],
+        image=settings.steps_image,
+        annotations={"workflows.argoproj.io/title": title},
+        env_from=[ConfigMapEnvFrom(name=settings.config_map)],
+        env=environment,
+        termination_message_path=MESSAGE_FILE,
+        security_context=RESTRICTED,
+        resources=fields.pop("resources", SMALL),
+        active_deadline_seconds=deadline,
+        retry_strategy=retry_platform_trouble(),
         **fields,
-    }
+    )
 
 
 def parameters(**values: str) -> list[Parameter]:

@@ -4,7 +4,7 @@
 cannot reach, then applies, waits, asks the golden request, and puts the previous release back if it must.
 """
 
-from hera.workflows import DAG, Env, Parameter, Script, Task, WorkflowTemplate, script
+from hera.workflows import DAG, Env, Parameter, S3Artifact, Task, WorkflowTemplate
 
 from gpulab.pipelines.parts import (
     artifact,
@@ -39,19 +39,28 @@ def build(settings: Settings) -> WorkflowTemplate:
         on_exit="on-exit",
         arguments=[Parameter(name="project"), Parameter(name="revision"), Parameter(name="environment")],
     ) as pipeline:
-        read = inspect_step(settings)
-        apply = _sync(settings)
-        tell = script(name="notify", **platform_step(settings, "tell the forge", deadline=300))(notify_sync)()
-        exit_handler("on-exit", tell.name or "notify", TARGET)
+        inspect_step(settings)
+        platform_step(
+            settings,
+            "apply",
+            sync,
+            "apply, wait, ask",
+            deadline=900,
+            inputs=proof(),
+            env=proof_paths(),
+            synchronization=one_at_a_time("sync"),
+        )
+        platform_step(settings, "notify", notify_sync, "tell the forge", deadline=300)
+        exit_handler("on-exit", "notify", TARGET)
         with DAG(name="sync"):
-            Task(name="inspect", template=read.name, arguments=TARGET[:2])
-            Task(name="apply", template=apply.name, arguments=[*TARGET, *claimed()], depends="inspect.Succeeded")
+            Task(name="inspect", template="inspect", arguments=TARGET[:2])
+            Task(name="apply", template="apply", arguments=[*TARGET, *claimed()], depends="inspect.Succeeded")
     return pipeline
 
 
-def inspect_step(settings: Settings) -> Script:
+def inspect_step(settings: Settings) -> None:
     """The step that reads what a release claims; `verify-promotion` has it too."""
-    return script(name="inspect", **platform_step(settings, "what does the release claim?", deadline=300))(inspect)()
+    platform_step(settings, "inspect", inspect, "what does the release claim?", deadline=300)
 
 
 def claimed() -> list[Parameter]:
@@ -62,7 +71,7 @@ def claimed() -> list[Parameter]:
     )
 
 
-def proof() -> list[object]:
+def proof() -> list[S3Artifact]:
     """The record and the golden answer of the run that a release claims, as input artifacts."""
     golden = f"{CLAIMED}/golden/{{{{inputs.parameters.claimed-accelerator}}}}.json"
     return [
@@ -77,15 +86,3 @@ def proof_paths() -> list[Env]:
         Env(name="GPULAB_RECORD", value="/gpulab/record/results.json"),
         Env(name="GPULAB_GOLDEN", value="/gpulab/golden/golden.json"),
     ]
-
-
-def _sync(settings: Settings) -> Script:
-    fields = platform_step(
-        settings,
-        "apply, wait, ask",
-        deadline=900,
-        inputs=proof(),
-        synchronization=one_at_a_time("sync"),
-    )
-    fields["env"].extend(proof_paths())
-    return script(name="apply", **fields)(sync)()

@@ -3,7 +3,7 @@
 The digest exists and passed, and the manifests are the rendering of that commit and nothing else.
 """
 
-from hera.workflows import DAG, Parameter, Task, WorkflowTemplate, script
+from hera.workflows import DAG, Parameter, Task, WorkflowTemplate
 
 from gpulab.pipelines.parts import exit_handler, parameters, platform_step, workflow_template
 from gpulab.pipelines.settings import Settings
@@ -28,13 +28,19 @@ def build(settings: Settings) -> WorkflowTemplate:
         on_exit="on-exit",
         arguments=[Parameter(name="project"), Parameter(name="revision")],
     ) as pipeline:
-        read = inspect_step(settings)
-        fields = platform_step(settings, "compare with the proof", deadline=300, inputs=proof())
-        fields["env"].extend(proof_paths())
-        check = script(name="verify", **fields)(verify_promotion)()
-        tell = script(name="notify", **platform_step(settings, "tell the forge", deadline=300))(notify_promotion)()
-        exit_handler("on-exit", tell.name or "notify", HEAD)
+        inspect_step(settings)
+        platform_step(
+            settings,
+            "verify",
+            verify_promotion,
+            "compare with the proof",
+            deadline=300,
+            inputs=proof(),
+            env=proof_paths(),
+        )
+        platform_step(settings, "notify", notify_promotion, "tell the forge", deadline=300)
+        exit_handler("on-exit", "notify", HEAD)
         with DAG(name="verify-promotion"):
-            Task(name="inspect", template=read.name, arguments=HEAD[:2])
-            Task(name="verify", template=check.name, arguments=[*HEAD, *claimed()], depends="inspect.Succeeded")
+            Task(name="inspect", template="inspect", arguments=HEAD[:2])
+            Task(name="verify", template="verify", arguments=[*HEAD, *claimed()], depends="inspect.Succeeded")
     return pipeline

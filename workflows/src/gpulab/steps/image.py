@@ -21,9 +21,9 @@ class ImageOutput(Output):
 
     image: Annotated[str, output("image")]
     seed: Annotated[str, output("seed", "0")]
-    accelerators: Annotated[list, output("accelerators", "[]")]  # type: ignore[type-arg]  # Hera reads bare `list`
-    record: Annotated[dict, stored("record", "image.json")]  # type: ignore[type-arg]
-    plan: Annotated[dict, stored("plan", "plan.json")]  # type: ignore[type-arg]
+    accelerators: Annotated[list[dict[str, str]], output("accelerators", "[]")]
+    record: Annotated[dict[str, Any] | None, stored("record", "image.json")] = None
+    plan: Annotated[dict[str, Any] | None, stored("plan", "plan.json")] = None
 
 
 @truthful
@@ -70,5 +70,3 @@ def pod_spec_patch(accelerator: str) -> dict[str, Any]:
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [{"name": "produce", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
     }
-
-

@@ -31,5 +31,3 @@ def inspect(inputs: InspectInput) -> InspectOutput:
     forge = from_environment(os.environ).forge
     release = read_release(forge.read(inputs.revision, RELEASE), inputs.revision[:12])
     return InspectOutput(claimed_run=release.run, claimed_accelerator=release.accelerator)
-
-

@@ -4,8 +4,8 @@ import os
 
 from hera.workflows.io import Input, Output
 
-from gpulab.forges.protocol import Status
 from gpulab.events import PROMOTION_CHECK
+from gpulab.forges.protocol import Status
 from gpulab.platform import from_environment
 from gpulab.steps.io import EventInput
 from gpulab.steps.outcome import truthful

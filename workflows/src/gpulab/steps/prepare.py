@@ -1,5 +1,6 @@
 """What the `image` step decides: is the contract kept, and which image stands for this commit?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def prepare(source: Path, revision: str, builder: ImageBuilder) -> Prepared:
     return Prepared(_record(gates, lab, built, 0), plan, "")
 
 
-def _refused(problems: list[Finding]) -> Prepared:
+def _refused(problems: Sequence[Finding]) -> Prepared:
     lines = [str(problem) for problem in problems]
     refusal = gate("contract", Verdict.FAIL, "contract.refused", "\n".join(lines), len(lines), "problems")
     return Prepared(_record([refusal], None, None, 2), None, lines[0])

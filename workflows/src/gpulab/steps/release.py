@@ -35,8 +35,8 @@ class ReleaseInput(EventInput):
 class ReleaseOutput(Output):
     """The record of the run and the report that a person reads."""
 
-    results: Annotated[dict, stored("results", "results.json")]  # type: ignore[type-arg]  # Hera reads bare `dict`
-    report: Annotated[str, stored("report", "report.html")]
+    results: Annotated[dict[str, Any] | None, stored("results", "results.json")] = None
+    report: Annotated[str | None, stored("report", "report.html")] = None
 
 
 @truthful

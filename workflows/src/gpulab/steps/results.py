@@ -18,7 +18,10 @@ from gpulab.steps.junit import read_junit
 SCHEMA = "gpulab/results/v1"
 VERIFY_SCHEMA = "gpulab/verify/v1"
 REQUIRED = ("contract", "image", "tests", "smoke", "fp32/*", "census/*", "finite/*", "precision/*")
-"""Gates that must be there and decided; a benchmark is information only."""
+"""Gates that must be there; these and all others that are there must be decided."""
+
+INFORMATION_ONLY = ("benchmark",)
+"""Gates that never block."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ def collect(folder: Path, facts: RunFacts) -> dict[str, Any]:
     marked: list[tuple[Gate, str | None]] = [(one, None) for one in gates]
     for accelerator, result in verify.items():
         marked += [(one, accelerator) for one in _verify_gates(result, facts.verify_status)]
-    verdict = combine([one for one, _ in marked], required=REQUIRED)
+    present = [one.name for one, _ in marked if one.name not in INFORMATION_ONLY]
+    verdict = combine([one for one, _ in marked], required=(*REQUIRED, *present))
     code = exit_code(verdict, record, verify)
     return {
         "schema": SCHEMA,

@@ -92,5 +92,3 @@ def read_golden() -> Golden | None:
         return None
     document = json.loads(path.read_bytes())
     return Golden(document["inputs"], document["outputs"], float(document["rtol"]))
-
-

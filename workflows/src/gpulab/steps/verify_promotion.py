@@ -6,8 +6,8 @@ from typing import Annotated
 from hera.workflows import Parameter
 from hera.workflows.io import Input, Output
 
-from gpulab.forges.protocol import Status
 from gpulab.events import PROMOTION_CHECK
+from gpulab.forges.protocol import State, Status
 from gpulab.platform import from_environment
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.proof import prove
@@ -34,6 +34,6 @@ def verify_promotion(inputs: PromotionInput) -> Output:
     if head is None or not platform.forge.is_ancestor(proven.release.source, head):
         problems.append(f"commit {proven.release.source[:12]} is not in main")
     message = problems[0] if problems else f"{proven.release.digest[:19]} passed in {proven.release.run}"
-    state = "failure" if problems else "success"
+    state: State = "failure" if problems else "success"
     platform.forge.set_status(inputs.revision, Status(PROMOTION_CHECK, state, message[:140], inputs.run))
     return Output(exit_code=say(message, 1) if problems else 0)

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gpulab.errors import InputError, PlatformError
+from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
 from gpulab.files import locked, read_json, write_json
 from gpulab.forges.local.git import Git
 from gpulab.forges.protocol import PullRequest, Status
 from gpulab.home import Home
-from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
 
 EMPTY = "0" * 40
 

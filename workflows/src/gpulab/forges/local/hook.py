@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from gpulab.errors import GpulabError
-from gpulab.home import Home
 from gpulab.events import PushEvent, Refusal
+from gpulab.home import Home
 
 QUIET = "GPULAB_HOOK_QUIET"
 """Set by `gpulab push`, which watches the run itself."""

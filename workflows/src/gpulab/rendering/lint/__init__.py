@@ -21,6 +21,7 @@ TEMPLATE_RULES: tuple[Rule, ...] = (
     tags.no_aggregated_outputs,
     pods.complete_containers,
     pods.deadlines,
+    pods.mounts,
     events.contained,
 )
 BINDING_RULES: tuple[Rule, ...] = (fields.known_fields, events.guarded)

@@ -46,7 +46,9 @@ def unique_names(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 def acyclic(document: Mapping[str, Any]) -> Iterator[Problem]:
     """No task waits for itself, no template calls itself, in however many steps."""
-    graphs = {"spec.templates": {one["name"]: {c.get("template", "") for _, c in calls(one)} for one in templates(document)}}
+    graphs = {
+        "spec.templates": {one["name"]: {c.get("template", "") for _, c in calls(one)} for one in templates(document)}
+    }
     for one in templates(document):
         tasks = one.get("dag", {}).get("tasks", [])
         graphs[f"templates.{one['name']}.dag"] = {task["name"]: dependencies(task) for task in tasks}

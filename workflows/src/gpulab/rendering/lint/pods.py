@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpulab.rendering.lint.problem import Problem, containers, templates
+from gpulab.rendering.lint.problem import Problem, containers, names, templates
 
 LEAVES = ("container", "script", "containerSet")
 
@@ -14,13 +14,29 @@ def complete_containers(document: Mapping[str, Any]) -> Iterator[Problem]:
         if not container.get("image"):
             yield Problem("complete-containers", path, "has no image")
         if not container.get("command"):
-            message = "has no command: Argo would ask the registry for the image's own, which fails without access to it"
+            message = (
+                "has no command: Argo would ask the registry for the image's own, which fails without access to it"
+            )
             yield Problem("complete-containers", path, message)
         resources = container.get("resources", {})
         for part in ("requests", "limits"):
             for name in ("cpu", "memory"):
                 if name not in resources.get(part, {}):
-                    yield Problem("complete-containers", path, f"has no resources.{part}.{name}: a namespace with a quota refuses it")
+                    yield Problem(
+                        "complete-containers",
+                        path,
+                        f"has no resources.{part}.{name}: a namespace with a quota refuses it",
+                    )
+
+
+def mounts(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every mounted volume is declared by the template or the workflow."""
+    shared = names(document.get("spec", {}).get("volumes"))
+    for template in templates(document):
+        declared = shared | names(template.get("volumes"))
+        for path, container in containers(template):
+            for name in sorted(names(container.get("volumeMounts")) - declared):
+                yield Problem("mounts", path, f"mounts {name!r}, which no volume is called")
 
 
 def deadlines(document: Mapping[str, Any]) -> Iterator[Problem]:

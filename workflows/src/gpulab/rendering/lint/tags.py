@@ -27,7 +27,9 @@ def resolvable(document: Mapping[str, Any]) -> Iterator[Problem]:
                 yield _unknown(path, tag)
         for place, call in calls(template):
             for tag in _tags(call):
-                if not (_known(tag, template, declared) or _of_call(tag, call) or _of_task(tag, call, template, by_name)):
+                if not (
+                    _known(tag, template, declared) or _of_call(tag, call) or _of_task(tag, call, template, by_name)
+                ):
                     yield _unknown(place, tag)
 
 
@@ -84,11 +86,15 @@ def no_aggregated_outputs(document: Mapping[str, Any]) -> Iterator[Problem]:
     """Nobody reads the outputs of a fan-out: failed items vanish from the aggregate, and if all fail nobody starts."""
     for template in templates(document):
         fans_out = {
-            call["name"] for _, call in calls(template) if any(key in call for key in ("withParam", "withItems", "withSequence"))
+            call["name"]
+            for _, call in calls(template)
+            if any(key in call for key in ("withParam", "withItems", "withSequence"))
         }
         for path, call in calls(template):
             for tag in _tags(call):
                 match = TASK.fullmatch(tag)
                 if match and match[1] in fans_out and match[2].startswith("outputs"):
-                    message = f"reads the aggregated outputs of fan-out {match[1]!r}; read the artifacts' key prefix instead"
+                    message = (
+                        f"reads the aggregated outputs of fan-out {match[1]!r}; read the artifacts' key prefix instead"
+                    )
                     yield Problem("no-aggregated-outputs", path, message)

@@ -1,0 +1,174 @@
+"""One case before the judge: the project, what it produced, and the gates in order, cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from model_tests.draw import draw
+from model_tests.judging import files, float32, half
+from model_tests.judging.census import census_gate
+from model_tests.judging.files import Run
+from model_tests.judging.float32 import Truth
+from model_tests.judging.gates import gate
+from model_tests.judging.golden import golden
+from model_tests.judging.record import Record, read
+from model_tests.judging.reference import MisfitError, Reference
+from model_tests.judging.result import Result
+from model_tests.precision import bounds
+from model_tests.precision.candidates import candidate
+from model_tests.precision.transport import DamagedError
+from model_tests.producing import settings
+from model_tests.spec import Spec
+from model_tests.verdict import Gate, Verdict
+
+# What torch says when a machine has no kernel for a dtype: nobody's mistake.
+UNSUPPORTED = ("not implemented for", "could not create a primitive", "Unsupported dtype", "not supported on CPU")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the gates of a run that ended well need; `agrees`: float32 is what the reference computes."""
+
+    spec: Spec
+    accelerator: str
+    produced: Path
+    record: Record
+    inputs: list[Tensor]
+    found: Run
+    own: Run | None
+    truth: Truth | None
+    reference: Reference | None
+    agrees: bool
+
+
+def judge(spec: Spec, seed: int, produced: Path, accelerator: str, shared: Path | None = None) -> Result:
+    """Judge what produce left in `produced`; `shared` inputs, if given, must be those that we draw.
+
+    Raises only for errors of ours.
+    """
+    settings.apply()
+    tables: dict[str, Any] = {}
+    try:
+        record = read(produced)
+        tables = _tables(record)
+        ended = _ended(record, accelerator, tables)
+        if ended is not None:
+            return ended
+        drawn = draw(spec, seed)
+        if shared is not None:
+            _same(drawn, files.inputs(shared))
+        return _judged(spec, accelerator, produced, record, list(drawn.values()), tables)
+    except MisfitError as error:
+        return Result.refused(accelerator, error.key, error.params, **tables)
+    except DamagedError as error:
+        return Result.trouble(accelerator, str(error), **tables)
+
+
+def _tables(record: Record) -> dict[str, Any]:
+    known = record.environment
+    device = {"kind": str(known.get("device", "")), "name": str(known.get("device_name", ""))}
+    tables = {"device": device, "census": record.census, "timing": record.timing}
+    return {**tables, "memory": record.memory or None, "environment": dict(known)}
+
+
+def _ended(record: Record, accelerator: str, tables: Mapping[str, Any]) -> Result | None:
+    """Return the result of a run that left nothing to judge, None when it did."""
+    if record.status == "harness-error":
+        return Result.trouble(accelerator, f"{record.stage}: {record.message}", **tables)
+    # Signals that no program sends itself: the machine ended it, most often for lack of memory.
+    if record.status == "crashed" and record.code in (-9, -15):
+        return Result.trouble(accelerator, f"{record.message}, from outside", **tables)
+    if record.status != "ok":
+        params = {"stage": record.stage, "detail": record.message}
+        return Result.refused(accelerator, f"smoke.{record.status}", params, **tables)
+    kind = record.environment.get("device")
+    if (accelerator == "cpu") != (kind == "cpu"):
+        return Result.trouble(accelerator, f"the model ran on {kind}, not on {accelerator}", **tables)
+    return None
+
+
+def _same(drawn: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> None:
+    if set(shared) != set(drawn) or not all(torch.equal(shared[name], drawn[name]) for name in drawn):
+        raise DamagedError("the inputs on the shared volume are not those that were drawn")
+
+
+def _judged(
+    spec: Spec, accelerator: str, produced: Path, record: Record, inputs: list[Tensor], tables: dict[str, Any]
+) -> Result:
+    """Run through all gates."""
+    found = files.run(produced, "float32", None, frozenset({torch.float32}))
+    own = None
+    if (produced / "float64.pt").exists():
+        own = files.run(produced, "float64", tuple(found.output.shape), frozenset({torch.float64}))
+    reference = Reference(spec.reference, spec.config, files.state(produced)) if spec.reference else None
+    truth = float32.truth(reference, own, inputs)
+    if truth is not None:
+        float32.check_shape(found, truth)
+    right = float32.right_gate(found, truth, reference is not None, record.notes.get("float64", ""))
+    agrees = right.verdict is Verdict.PASS
+    case = Case(spec, accelerator, produced, record, inputs, found, own, truth, reference, agrees)
+    smoke = {"shape": list(found.output.shape), "parameters": record.memory.get("parameters", 0)}
+    gates = [gate("smoke", Verdict.PASS, "smoke.passed", smoke), float32.finite_gate(found), right]
+    gates.append(_census(record, "float32"))
+    modules = {}
+    for name in spec.candidates:
+        more, modules[name] = _candidate(case, name)
+        gates += more
+    gates.append(_benchmark(record))
+    result = Result.of(accelerator, gates, **tables, fp32=float32.staircase(found, truth), modules=modules)
+    result.golden = golden(spec, produced, inputs, result.content)
+    return result
+
+
+def _candidate(case: Case, name: str) -> tuple[list[Gate], list[dict[str, Any]]]:
+    """Return the three gates of a candidate and the rows of its staircase."""
+    status, said = case.record.candidates.get(name, ("error", "it was not run"))
+    if status != "ok":
+        return _not_run(name, said), []
+    # Where float32 is wrong, the model's own fp64 tells what the precision costs: the error is reported once.
+    exact = case.truth.exact if case.truth and case.agrees else case.own
+    modules = case.own or exact
+    measured = half.Measured(
+        candidate=candidate(name),
+        run=files.candidate(case.produced, name, tuple(case.found.output.shape)),
+        float32=case.found,
+        exact=exact.output if exact else None,
+        modules=modules.calls if modules else {},
+        reference=case.reference if case.agrees else None,
+        reference_modules=case.truth.exact.calls if case.truth else {},
+        inputs=case.inputs,
+        logits=case.spec.output == "logits",
+        ratio_bound=bounds.ratio_bound(case.accelerator, case.spec.max_ratio),
+        floor_error=case.record.floor_errors.get(name, ""),
+    )
+    gates = [_census(case.record, name), half.finite_gate(measured), half.precision_gate(measured)]
+    return gates, half.staircase(measured)
+
+
+def _census(record: Record, name: str) -> Gate:
+    return census_gate(name, record.census.get(name), record.instrument_errors.get(name, ""))
+
+
+def _not_run(name: str, said: str) -> list[Gate]:
+    """Return the gates of a candidate that raised: the machine has no kernel for it, or the code is at fault."""
+    params = {"candidate": name, "detail": said}
+    skipped = [
+        gate(f"{kind}/{name}", Verdict.NOT_APPLICABLE, "candidate.not-run", params) for kind in ("census", "finite")
+    ]
+    if any(text in said for text in UNSUPPORTED):
+        return [*skipped, gate(f"precision/{name}", Verdict.INCONCLUSIVE, "candidate.unsupported", params)]
+    return [*skipped, gate(f"precision/{name}", Verdict.FAIL, "candidate.error", params)]
+
+
+def _benchmark(record: Record) -> Gate:
+    """Return the plain timing: information, never a gate."""
+    if "float32" not in record.timing:
+        return gate("benchmark", Verdict.NOT_APPLICABLE, "benchmark.none")
+    medians = {f"{name}_ms": row["median_ms"] for name, row in record.timing.items()}
+    return gate("benchmark", Verdict.NOT_APPLICABLE, "benchmark.information", medians, unit="ms")

@@ -1,0 +1,117 @@
+"""Reading record.json, every value of which the student's code may have written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from model_tests.precision.transport import DamagedError
+from model_tests.produce import LARGEST_REPORT, SCHEMA, STATUSES
+
+LONGEST_TEXT = 500
+MOST_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Record:
+    """What produce says happened; texts are one line, tables are plain."""
+
+    status: str
+    stage: str
+    message: str
+    code: int
+    candidates: dict[str, tuple[str, str]]
+    census: dict[str, dict[str, Any]]
+    timing: dict[str, dict[str, float]]
+    memory: dict[str, int]
+    environment: dict[str, str | int | float | bool]
+    notes: dict[str, str]
+    floor_errors: dict[str, str]
+    instrument_errors: dict[str, str]
+
+
+def read(produced: Path) -> Record:
+    """Read `record.json`; DamagedError when it is missing or is not a record."""
+    file = produced / "record.json"
+    try:
+        if file.stat().st_size > 2 * LARGEST_REPORT:
+            raise DamagedError("record.json is too large")
+        raw = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DamagedError(f"record.json cannot be read ({type(error).__name__}): did produce run?") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("record.json is not JSON") from error
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA or raw.get("status") not in STATUSES:
+        raise DamagedError(f"record.json is not a {SCHEMA}")
+    texts = {name: _texts(raw.get(name)) for name in ("notes", "floor_errors", "instrument_errors")}
+    code = raw.get("code", 0)
+    return Record(
+        status=raw["status"],
+        stage=line(raw.get("stage")),
+        message=line(raw.get("message")),
+        code=code if isinstance(code, int) else 0,
+        candidates={
+            name: (line(row.get("status")), line(row.get("message"))) for name, row in _rows(raw, "candidates")
+        },
+        census={name: _census(row) for name, row in _rows(raw, "census")},
+        timing={name: _timing(row) for name, row in _rows(raw, "timing") if _is_timing(row)},
+        memory={name: value for name, value in _table(raw.get("memory")).items() if _is_count(value)},
+        environment={name: _plain(value) for name, value in _table(raw.get("environment")).items()},
+        **texts,
+    )
+
+
+def line(raw: object) -> str:
+    """Return a text as one printable line of at most LONGEST_TEXT characters."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str("" if raw is None else raw)).split())
+    return text[:LONGEST_TEXT]
+
+
+def _table(raw: object) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        return {}
+    return {line(name): value for name, value in list(raw.items())[:MOST_ROWS]}
+
+
+def _texts(raw: object) -> dict[str, str]:
+    return {name: line(value) for name, value in _table(raw).items()}
+
+
+def _rows(raw: Mapping[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(key, row) for key, row in _table(raw.get(name)).items() if isinstance(row, dict)]
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _counts(raw: object) -> dict[str, int]:
+    return {name: value for name, value in _table(raw).items() if _is_count(value)}
+
+
+def _plain(value: object) -> str | int | float | bool:
+    number = isinstance(value, int | float) and math.isfinite(value)
+    return value if isinstance(value, bool) or number else line(value)  # type: ignore[return-value]
+
+
+def _census(row: Mapping[str, Any]) -> dict[str, Any]:
+    raw = row.get("offenders")
+    listed = raw[:MOST_ROWS] if isinstance(raw, list) else []
+    offenders = [{k: line(o.get(k)) for k in ("name", "what", "dtype")} for o in listed if isinstance(o, dict)]
+    counts = {name: _counts(row.get(name)) for name in ("gemm", "parameters", "buffers")}
+    return {"expected": line(row.get("expected")), **counts, "offenders": offenders}
+
+
+def _is_timing(row: Mapping[str, Any]) -> bool:
+    numbers = [row.get(name) for name in ("median_ms", "p90_ms")]
+    return _is_count(row.get("iterations")) and all(
+        isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) and n >= 0 for n in numbers
+    )
+
+
+def _timing(row: Mapping[str, Any]) -> dict[str, float]:
+    return {name: row[name] for name in ("median_ms", "p90_ms", "iterations")}

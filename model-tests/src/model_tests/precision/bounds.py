@@ -1,0 +1,33 @@
+"""Every bound of the precision gates, and where it comes from. A project can only tighten them."""
+
+from __future__ import annotations
+
+# Real / floor (design.md, Precision 4): clean models give 0.92-1.08 on a CPU; on a GPU FlashAttention's own rule is 2x.
+CPU_RATIO = 1.5
+GPU_RATIO = 2.0
+# Worst row and KL over the largest of the five floors. Clean: row 0.75-1.10, KL 0.76-1.02; single floors vary more.
+ROW_RATIO = 2.0
+KL_RATIO = 4.0
+# The candidate's floor over the reference's own floor, both against the reference's fp64. Real / floor is blind to code
+# that takes another path in half precision, because its floor takes it too (measured 1.00 for a wrong rotary base, a
+# wrong epsilon, a factor on a weight). Clean variants (norms, angles, attention in half): 0.96-1.20; the faults: 3-300.
+PROGRAM_RATIO = 3.0
+# Floors further apart than this, or an output of fewer values, cannot carry a verdict (numerics.md 8.4).
+FLOOR_SPREAD = 1.5
+FEWEST_VALUES = 256
+# fp32 against the reference: 10 x what the reference itself loses in fp32 on this machine, at least 10. Other correct
+# code is 0.98-1.1 x, the faults of numerics.md 2.3 are 98 x and more.
+RIGHT_FACTOR = 10.0
+# fp32 against the model's own fp64 (no reference): clean models 1.5-31, TF32 12 000 (numerics.md 0.4).
+SELF_CONSISTENCY = 100.0
+# Largest finite number of float16.
+FLOAT16_MAX = 65504.0
+
+
+def ratio_bound(accelerator: str, max_ratio: float | None) -> float:
+    """Return the bound of real / floor: the platform's, or the project's if that is tighter.
+
+    `max_ratio` of lab.toml is stated for a CPU; on a GPU it is widened in the same proportion as the platform's.
+    """
+    platform = CPU_RATIO if accelerator == "cpu" else GPU_RATIO
+    return platform if max_ratio is None else platform * min(1.0, max_ratio / CPU_RATIO)

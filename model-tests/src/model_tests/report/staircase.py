@@ -1,0 +1,188 @@
+"""The error staircase: one step per module in the order of execution, against its floor and what is allowed."""
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from itertools import groupby
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from model_tests.report.numbers import number
+from model_tests.report.palette import ALLOWED, FAIL, FLOOR, INK, MODEL, MUTED, RULE, STRIPE
+from model_tests.report.svg import inline
+
+# "default" first: a matplotlibrc of the machine must not change the report.
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gpulab",
+    "text.parse_math": False,
+    "path.simplify": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.edgecolor": RULE,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "text.color": INK,
+    "font.size": 8.5,
+}
+_SIZE = (9.6, 2.9)
+_RECT = (0.06, 0.17, 0.93, 0.73)
+_SMALLEST, _LARGEST = 1e-6, 1e12
+_LONGEST_NAME = 22
+_CHARACTER = 0.0078  # width of a character as a fraction of the axis
+_FEW = 90
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """What is drawn, an entry for each of one or more modules.
+
+    `measured` is ν (NaN: not finite), `floor` and `allowed` are the floor and the largest allowed ν (NaN: none).
+    """
+
+    names: Sequence[str]
+    measured: Sequence[float]
+    floor: Sequence[float]
+    allowed: Sequence[float]
+
+    def state(self, index: int) -> str:
+        """Return "broken" for an error that is no finite number, "over" above what is allowed, else "inside"."""
+        if not math.isfinite(self.measured[index]):
+            return "broken"
+        return "over" if self.measured[index] > self.allowed[index] else "inside"
+
+    @property
+    def first(self) -> int | None:
+        """The first module that is over or broken."""
+        return next((index for index in range(len(self.names)) if self.state(index) != "inside"), None)
+
+
+def draw(staircase: Staircase, prefix: str, names: Mapping[str, tuple[str, str]]) -> str:
+    """Return the chart as an inline <svg> element with ids starting with `prefix`; the same input, the same bytes.
+
+    `names` holds the title and the description in each language.
+    """
+    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # glyphs missing in matplotlib's font: the browser has them
+        figure = Figure(figsize=_SIZE)
+        FigureCanvasSVG(figure)
+        figure.patch.set_visible(False)
+        axes = figure.add_axes(_RECT)
+        axes.patch.set_visible(False)
+        _fill(axes, staircase)
+        file = StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return inline(file.getvalue(), prefix, names)
+
+
+def _fill(axes: Axes, staircase: Staircase) -> None:
+    low, high = _limits(staircase)
+    log = high / low > 40
+    axes.set_yscale("log" if log else "linear")
+    axes.set_ylim(low if log else 0, high)
+    axes.set_xlim(0, max(1, len(staircase.names)))
+    _blocks(axes, staircase.names)
+    _steps(axes, staircase, low if log else 0, high)
+    _markers(axes, staircase, low, high)
+    axes.yaxis.set_major_formatter(lambda value, _: number(value))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.grid(True, color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0, which="both")
+    axes.text(-0.008, 1.04, "ν", transform=axes.transAxes, ha="right", color=MUTED)
+
+
+def _limits(staircase: Staircase) -> tuple[float, float]:
+    """The smallest and largest value to show; both positive, so that a logarithmic scale works."""
+    values = [*staircase.measured, *staircase.floor, *staircase.allowed]
+    shown = [min(value, _LARGEST) for value in values if value > _SMALLEST and not math.isnan(value)] or [1.0]
+    return min(shown) / 1.5, max(shown) * 1.25
+
+
+def _steps(axes: Axes, staircase: Staircase, low: float, high: float) -> None:
+    edges = [float(index) for index in range(len(staircase.names) + 1)]
+
+    def heights(values: Sequence[float]) -> list[float]:
+        found = [min(max(value, low), high) if math.isfinite(value) else math.nan for value in values]
+        return [*found, *found[-1:]]
+
+    floor, measured = heights(staircase.floor), heights(staircase.measured)
+    axes.fill_between(edges, low, heights(staircase.allowed), step="post", color=ALLOWED, linewidth=0, zorder=1)
+    axes.step(edges, floor, where="post", color=FLOOR, linewidth=1.1, linestyle=(0, (3, 2)), zorder=3)
+    axes.step(edges, measured, where="post", color=MODEL, linewidth=1.7, zorder=4, gid="measured")
+
+
+def _markers(axes: Axes, staircase: Staircase, low: float, high: float) -> None:
+    states = [staircase.state(index) for index in range(len(staircase.names))]
+    size = 26 if len(states) <= _FEW else 10
+
+    def place(index: int) -> float:
+        return high if states[index] == "broken" else min(max(staircase.measured[index], low), high)
+
+    for state, marker in (("over", "D"), ("broken", "x")):
+        shown = [index for index, found in enumerate(states) if found == state]
+        heights = [place(index) for index in shown]
+        axes.scatter(
+            [index + 0.5 for index in shown], heights, s=size, marker=marker, color=FAIL, zorder=5, clip_on=False
+        )
+    if staircase.first is not None:
+        _name(axes, staircase.names[staircase.first], staircase.first + 0.5, place(staircase.first))
+
+
+def _name(axes: Axes, name: str, x: float, height: float) -> None:
+    """Name the first module that is over, above the axes, with a line down to its marker."""
+    fraction = x / axes.get_xlim()[1]
+    axes.plot([x, x], [height, axes.get_ylim()[1]], color=FAIL, linewidth=0.7, zorder=4.5)
+    side = "left" if fraction < 0.15 else "right" if fraction > 0.85 else "center"
+    axes.text(fraction, 1.06, shortened(name, 48), transform=axes.transAxes, ha=side, color=FAIL)
+
+
+def _blocks(axes: Axes, names: Sequence[str]) -> None:
+    """Name the blocks below the axis and set every second one on a stripe."""
+    spans = list(_spans(names))
+    for start, end, _ in spans[1::2]:
+        axes.axvspan(start, end, color=STRIPE, linewidth=0, zorder=0)
+    axes.set_xticks([])
+    for fraction, row, text in placed(spans, len(names)):
+        axes.text(fraction, -0.09 - 0.11 * row, text, transform=axes.transAxes, ha="center", color=MUTED)
+
+
+def placed(spans: Sequence[tuple[int, int, str]], count: int) -> Iterator[tuple[float, int, str]]:
+    """Yield (centre as a fraction of the axis, row, text) for the block names that have room in one of two rows."""
+    free = [0.0, 0.0]
+    for start, end, name in spans:
+        text = shortened(name, _LONGEST_NAME)
+        half = len(text) * _CHARACTER / 2
+        centre = min(max((start + end) / 2 / count, half), 1 - half)
+        row = next((row for row, edge in enumerate(free) if centre - half >= edge), None)
+        if row is not None:
+            free[row] = centre + half + _CHARACTER
+            yield centre, row, text
+
+
+def _spans(names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    start = 0
+    for name, members in groupby(names, key=block):
+        end = start + len(list(members))
+        yield start, end, name
+        start = end
+
+
+def block(name: str) -> str:
+    """Return the block a module belongs to: layers.0.attention.wq is in layers.0, norm in norm."""
+    parts = name.split(".")
+    numbered = next((index for index, part in enumerate(parts) if part.isdecimal()), None)
+    return ".".join(parts[: 1 if numbered is None else numbered + 1])
+
+
+def shortened(name: str, longest: int) -> str:
+    """Return a name on one line with its middle cut out when it is too long."""
+    flat = " ".join(name.split())
+    return flat if len(flat) <= longest else f"{flat[: longest - 6]}…{flat[-5:]}"

@@ -1,0 +1,1 @@
+"""How fast the model runs. For now a plain timing, shown as information and never a gate."""

@@ -1,0 +1,72 @@
+"""The overlays of the baked project: they build, may be released, and differ where they should."""
+
+import pytest
+import yaml
+from gpulab.rendering.overlays import render_overlay
+from gpulab.rendering.released import released_problems
+
+from .conftest import run_in
+
+DIGEST = "sha256:" + "0" * 64
+IMAGE = "gpulab.local/gpu-lab-1"
+
+
+def manifests(project, environment: str) -> list[dict]:
+    return list(yaml.safe_load_all(render_overlay(project, environment, f"gpulab.local/{project.name}", DIGEST)))
+
+
+def deployment_of(project, environment: str) -> dict:
+    return next(one for one in manifests(project, environment) if one["kind"] == "Deployment")["spec"]
+
+
+def container_of(deployment: dict) -> dict:
+    return deployment["template"]["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize("environment", ["teaching", "production"])
+def test_an_overlay_builds_and_may_be_released(project, environment):
+    documents = manifests(project, environment)
+    namespace = f"gpu-lab-1-{environment}"
+    assert released_problems(documents, image=f"{IMAGE}@{DIGEST}", namespace=namespace) == []
+    kinds = sorted(one["kind"] for one in documents)
+    assert kinds == ["Deployment", "NetworkPolicy", "Service", "ServiceAccount"]
+
+
+@pytest.mark.parametrize("environment", ["teaching", "production"])
+def test_kustomize_has_nothing_to_warn_of(project, environment):
+    done = run_in(project, "kubectl", "kustomize", f"gitops/overlays/{environment}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("environment", ["teaching", "production"])
+def test_the_container_starts_the_service_and_meets_pod_security_restricted(project, environment):
+    deployment = deployment_of(project, environment)
+    pod, container = deployment["template"]["spec"], container_of(deployment)
+    assert container["command"] == ["python", "-m", "gpu_lab_1.serve"]
+    assert {"name": "PORT", "value": "8000"} in container["env"]
+    assert container["image"] == f"{IMAGE}@{DIGEST}"
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
+    for side in ("requests", "limits"):
+        assert set(container["resources"][side]) == {"cpu", "memory", "ephemeral-storage"}
+
+
+def test_production_has_more_of_what_teaching_has_and_nothing_else(project):
+    teaching, production = deployment_of(project, "teaching"), deployment_of(project, "production")
+    assert (teaching["replicas"], production["replicas"]) == (1, 2)
+    small, large = container_of(teaching), container_of(production)
+    assert small["resources"] != large["resources"]
+    assert {**small, "resources": 0} == {**large, "resources": 0}
+
+
+@pytest.mark.parametrize("name", ["Yes or No", "E5", "Null Lab", "x" * 120])
+def test_a_name_stays_text_in_every_manifest(bake, name):
+    project = bake(project_name=name)
+    for document in manifests(project, "production"):
+        assert document["metadata"]["name"] == project.name
+        assert document["metadata"]["labels"]["app.kubernetes.io/name"] == project.name
+        assert document["metadata"]["namespace"] == f"{project.name}-production"

@@ -1,0 +1,108 @@
+"""A student's own mistakes: exit code 2, one clear sentence, nothing lost, no traceback."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODEL = Path("src/gpu_lab_1/model.py")
+
+
+def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    said = done.stdout + done.stderr
+    assert done.returncode == 2, said
+    assert "Traceback" not in said
+    for word in words:
+        assert word in said, said
+
+
+def replace(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+
+
+def test_a_folder_that_is_no_project(tmp_path: Path, lab: Any) -> None:
+    lab.root = tmp_path
+    refused(lab.gpulab("push"), "lab.toml")
+
+
+def test_a_project_that_is_no_repository(lab: Any) -> None:
+    subprocess.run(["rm", "-rf", str(lab.root / ".git")], check=True)
+    refused(lab.gpulab("push"), "git init")
+
+
+def test_a_repository_without_a_commit(lab: Any) -> None:
+    subprocess.run(["rm", "-rf", str(lab.root / ".git")], check=True)
+    lab.git("init", "-qb", "main")
+    refused(lab.gpulab("push"), "no commit yet", "git add")
+
+
+def test_a_dirty_tree_is_not_pushed_in_part(lab: Any) -> None:
+    (lab.root / MODEL).write_text((lab.root / MODEL).read_text() + "\n# mine\n")
+    refused(lab.gpulab("push"), str(MODEL), "git commit", "--allow-dirty")
+    assert "# mine" in (lab.root / MODEL).read_text()
+
+
+def test_an_unknown_key_is_refused_by_check_and_by_push(lab: Any) -> None:
+    replace(lab.root / "lab.toml", "[serving]", "[serving]\nprot = 1")
+    refused(lab.gpulab("check"), "lab.toml", "prot", "port")
+    lab.commit()
+    refused(lab.gpulab("push"), "lab.toml", "prot")
+
+
+def factory(body: str) -> str:
+    return f"def build(**config):\n{body}\n\n\ndef example_inputs(batch=4, length=64):\n    return ()\n"
+
+
+FACTORIES = {
+    "cannot be imported": "import nothing_like_this\n" + factory("    return None"),
+    "wrong type": factory("    return 'a model'"),
+    "calls sys.exit": "import sys\n" + factory("    sys.exit(0)"),
+    "segfaults": "import ctypes\n" + factory("    ctypes.string_at(0)"),
+    "hangs": "import time\n" + factory("    time.sleep(3600)"),
+    "eats all memory": factory("    return [bytearray(2**28) for _ in range(64)]"),
+}
+
+
+@pytest.mark.parametrize("case", FACTORIES)
+def test_a_factory_that_is_broken(lab: Any, case: str) -> None:
+    (lab.root / MODEL).write_text(FACTORIES[case])
+    (lab.root / "tests" / "test_model.py").write_text("def test_nothing():\n    pass\n")
+    for file in (lab.root / "tests").glob("test_*.py"):
+        file.write_text("def test_nothing():\n    pass\n")
+    replace(lab.root / "lab.toml", "timeout_seconds = 300", "timeout_seconds = 15")
+    replace(lab.root / "lab.toml", "memory_gib = 8.0", "memory_gib = 2.0")
+    lab.commit()
+    refused(lab.gpulab("push"), "smoke")
+    assert lab.deployed("teaching") is None
+
+
+def test_inputs_of_the_wrong_shape(lab: Any) -> None:
+    replace(lab.root / "lab.toml", "shape = [4, 64]", "shape = [4, 4, 4]")
+    lab.commit()
+    refused(lab.gpulab("push"), "smoke")
+
+
+def test_a_run_folder_that_cannot_be_written(lab: Any, tmp_path: Path) -> None:
+    assert lab.gpulab("connect").returncode == 0
+    (lab.root / ".gpulab" / "runs").write_text("a file is in the way")
+    push = lab.gpulab("push")
+    assert push.returncode in (2, 3)
+    assert "Traceback" not in push.stdout + push.stderr
+
+
+def test_a_corrupt_run_is_named(pushed: Any, new_lab: Callable[[str], Any]) -> None:
+    lab, _ = pushed
+    folder = next(one for one in (lab.root / ".gpulab" / "runs").iterdir() if one.name.startswith("push-"))
+    before = (folder / "run.json").read_bytes()
+    try:
+        (folder / "run.json").write_text("{")
+        done = lab.gpulab("watch", folder.name)
+        assert done.returncode in (2, 3)
+        assert "run.json" in done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        (folder / "run.json").write_bytes(before)

@@ -1,0 +1,77 @@
+"""From an event to a run of the local engine: what Argo's server does with a WorkflowEventBinding."""
+
+from gpulab.engines.errors import AlreadyExists
+from gpulab.engines.local_engine import local_engine
+from gpulab.errors import InputError
+from gpulab.events import Event, Refusal, Submission, push_run, select
+from gpulab.home import Home
+from gpulab.pipelines.settings import Settings
+
+MAIN = "refs/heads/main"
+
+
+def deliver(home: Home, project: str, event: Event) -> str | Refusal:
+    """Start what an event starts; the run's name, or why there is none. A replayed event starts nothing."""
+    chosen = select(event, project)
+    if isinstance(chosen, Refusal):
+        return chosen
+    try:
+        return submit(home, project, chosen)
+    except AlreadyExists:
+        return Refusal(f"run {chosen.name} exists already: this is the same event again")
+
+
+def submit(home: Home, project: str, submission: Submission) -> str:
+    """Start a run of a rendered pipeline; its name.
+
+    Raises:
+        AlreadyExists: the name was used.
+    """
+    from gpulab.rendering.workflows import pipeline_document  # Hera takes seconds to import; most verbs need none of it
+
+    template = pipeline_document(submission.pipeline, Settings())
+    local_engine(home, project).submit(submission.name, template, submission.parameters)
+    return submission.name
+
+
+def submit_again(home: Home, project: str, revision: str) -> str:
+    """Start another run of a pushed commit, under the next free name (`…-2`, `…-3`).
+
+    Raises:
+        InputError: the commit was never pushed.
+    """
+    if not attempts(home, revision):
+        raise InputError(f"commit {revision[:12]} was never pushed. Type `gpulab push`.")
+    name = f"{push_run(revision, MAIN)}-{len(attempts(home, revision)) + 1}"
+    return submit(home, project, Submission("push", name, {"project": project, "revision": revision, "ref": MAIN}))
+
+
+def attempts(home: Home, revision: str) -> list[str]:
+    """The runs of a commit on main, oldest first."""
+    base = push_run(revision, MAIN)
+    names = [one.name for one in home.runs.glob(f"{base}*")]
+    return sorted(names, key=lambda name: int(name.removeprefix(base).removeprefix("-") or "1"))
+
+
+def latest_run(home: Home, revision: str) -> str:
+    """The last run of a commit on main.
+
+    Raises:
+        InputError: it has none.
+    """
+    known = attempts(home, revision)
+    if not known:
+        raise InputError(f"commit {revision[:12]} has no run. Type `gpulab run {revision[:12]}`.")
+    return known[-1]
+
+
+def sync_run(home: Home, environment: str, revision: str) -> str | None:
+    """The run that syncs a commit of a deploy branch, if it was started."""
+    name = f"sync-{environment}-{revision[:12]}"
+    return name if (home.runs / name).is_dir() else None
+
+
+def promotion_run(home: Home, head: str) -> str | None:
+    """The run that checks the head of a promotion pull request, if it was started."""
+    name = f"promotion-{head[:12]}"
+    return name if (home.runs / name).is_dir() else None

@@ -1,0 +1,139 @@
+"""The process that runs one workflow to its end: `python -m gpulab.engines.local.supervisor RUN_FOLDER LOCK`.
+
+Detached from whoever submitted the run. SIGTERM stops the run and leaves a truthful `run.json`; a second SIGTERM ends
+the process at once, and whoever reads next repairs the file.
+"""
+
+import importlib
+import os
+import signal
+import sys
+import time
+import traceback
+from functools import partial
+from pathlib import Path
+from queue import Empty
+from types import FrameType
+
+import yaml
+
+from gpulab.engines.local import record
+from gpulab.engines.local.artifacts import ArtifactStore
+from gpulab.engines.local.controller import Controller
+from gpulab.engines.local.features import select
+from gpulab.engines.local.images import load_resolver
+from gpulab.engines.local.launcher import Launcher, Report
+from gpulab.engines.local.locks import Mutexes
+from gpulab.engines.local.pods import LocalPod
+from gpulab.engines.local.settings import EngineSettings
+from gpulab.engines.protocol import Phase
+from gpulab.errors import PlatformError
+
+STOP = Report("", None)
+
+
+class Supervisor:
+    """One run, from its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = EngineSettings.load(folder / "engine.json")
+        self.run = record.load(folder)
+        home = Path(self.settings.home)
+        resolve, store = load_resolver(self.settings), ArtifactStore(home / "artifacts")
+        make = partial(LocalPod, folder=folder, settings=self.settings, resolve=resolve, store=store)
+        self.launcher = Launcher(self.settings.limit, lambda pod, report: make(pod, report))
+        manifest = yaml.safe_load((folder / "workflow.yaml").read_text(encoding="utf-8"))
+        manifest["spec"] = select(manifest["spec"])[0]
+        self.controller = Controller(manifest, self.run, self.launcher, Mutexes(home / "locks"))
+
+    def supervise(self) -> None:
+        """Pass after pass, with a rest until a pod reports something."""
+        while not self._ended():
+            record.save(self.folder, self.run)
+        record.save(self.folder, self.run)
+
+    def _ended(self) -> bool:
+        while True:
+            if self.controller.operate():
+                return True
+            if self.controller.changed:
+                continue
+            if not self.launcher.busy and self.controller.wake_at is None:
+                return self.controller.finish(Phase.ERROR, "nothing can run any more, and the workflow is not over")
+            record.save(self.folder, self.run)
+            if self._listen():
+                return True
+
+    def _listen(self) -> bool:
+        """Take in what pods report; True when the run was stopped meanwhile."""
+        wait = None if self.controller.wake_at is None else max(0.0, self.controller.wake_at - time.time())
+        try:
+            report = self.launcher.reports.get(timeout=wait)
+        except Empty:
+            return False
+        if report is STOP:
+            self.stop()
+            return True
+        self.controller.apply(report)
+        return False
+
+    def stop(self) -> None:
+        """Stop all pods, take in their last words, and end the run."""
+        self.launcher.stop()
+        while not self.launcher.reports.empty():
+            report = self.launcher.reports.get()
+            if report is not STOP and report.phase is Phase.SUCCEEDED:
+                self.controller.apply(report)
+        self.controller.terminate()
+
+
+def main(folder: Path) -> int:
+    """Run it; the exit code is 0 when `run.json` tells the end, whatever that end is."""
+    asked: list[int] = []
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        asked.append(1)
+        if len(asked) > 1:
+            os._exit(143)
+        if supervisor:
+            supervisor.launcher.reports.put(STOP)
+
+    supervisor: Supervisor | None = None
+    signal.signal(signal.SIGTERM, stop)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    try:
+        supervisor = Supervisor(folder)
+        if asked:
+            supervisor.launcher.reports.put(STOP)
+        supervisor.supervise()
+        _after(supervisor.settings)
+    except Exception as error:  # the reader has to learn of it, whatever it was
+        traceback.print_exc()
+        return _give_up(folder, supervisor, error)
+    return 0
+
+
+def _after(settings: EngineSettings) -> None:
+    """Tell whoever waits for the run's end (the local forge sends the events that the run caused)."""
+    module, _, function = settings.after_run.partition(":")
+    if function:
+        getattr(importlib.import_module(module), function)(settings.after_run_settings)
+
+
+def _give_up(folder: Path, supervisor: Supervisor | None, error: Exception) -> int:
+    if supervisor:
+        supervisor.launcher.stop()
+    try:
+        run = supervisor.run if supervisor else record.load(folder)
+        record.end_killed(run, f"the engine failed: {error}")
+        record.save(folder, run)
+    except PlatformError as full:
+        print(full, file=sys.stderr)
+    return 3
+
+
+if __name__ == "__main__":
+    os.set_inheritable(int(sys.argv[2]), False)
+    sys.exit(main(Path(sys.argv[1])))

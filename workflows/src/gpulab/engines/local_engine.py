@@ -1,0 +1,23 @@
+"""The local engine of one project: its settings, from the project's home."""
+
+from gpulab.engines.local.client import LocalEngine
+from gpulab.engines.local.settings import EngineSettings
+from gpulab.home import Home
+from gpulab.pipelines.settings import Settings
+from gpulab.platform import config_map
+
+
+def local_engine(home: Home, project: str) -> LocalEngine:
+    """The engine that runs the rendered pipelines in `.gpulab/`."""
+    settings = Settings()
+    return LocalEngine(
+        EngineSettings(
+            home=str(home.root.resolve()),
+            platform_images=(settings.steps_image,),
+            configmaps={settings.config_map: config_map(home, project)},
+            images="gpulab.images.resolver:resolver",
+            images_settings={"home": str(home.root.resolve())},
+            after_run="gpulab.engines.outbox:after_run",
+            after_run_settings={"home": str(home.root.resolve()), "project": project},
+        )
+    )

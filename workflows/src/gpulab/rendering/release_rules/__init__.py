@@ -1,0 +1,1 @@
+"""Rules about rendered manifests, one module per question; `released` puts them together."""
