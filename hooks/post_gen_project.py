@@ -116,7 +116,8 @@ def next_steps(cruft: bool, linked: bool, committed: bool) -> list[str]:
     lines = ["", "Your project was made with these answers:"]
     lines += [f"  {key:<13} {CONTEXT[key] or '(none)'}" for key in ANSWERS]
     if cruft or not committed:
-        lines += ["", "First make it a repository:", "  git init -b main && git remote add lab ./.gpulab/forge.git"]
+        lines += ["", f"First make it a repository, in the folder {CONTEXT['project_slug']}:"]
+        lines += ["  git init -b main && git remote add lab ./.gpulab/forge.git"]
         lines += ["  git add --all && git commit -m 'Generate the project'"]
     if not (cruft or linked):
         lines += ["", "To take updates of the template later: cruft link <URL of the template>"]
@@ -124,7 +125,7 @@ def next_steps(cruft: bool, linked: bool, committed: bool) -> list[str]:
 
 
 def main() -> None:
-    """Each part by itself: what one cannot do keeps the others from nothing."""
+    """The conveniences, the most useful first."""
     folder = template_folder()
     url, commit = source(folder)
     cruft = "_commit" in CONTEXT  # cruft writes its own .cruft.json after this hook, so a commit now would miss it

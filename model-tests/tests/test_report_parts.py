@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 from model_tests.report import labels
+from model_tests.report.charts import candidate_charts
+from model_tests.report.gates import gate_rows
 from model_tests.report.numbers import as_float, number, shape, size, versus
 from model_tests.report.staircase import Staircase, block, draw, placed, shortened
 from model_tests.report.tidy import MAX_TEXT, clean, tidy
@@ -128,7 +130,7 @@ def test_every_label_says_the_same_in_both_languages(key: str, found: dict[str, 
     holes = [sorted(name for _, name, _, _ in Formatter().parse(text) if name) for text in found.values()]
     assert holes[0] == holes[1]
     assert all(text.strip() == text and text for text in found.values())
-    assert re.search("[\u4e00-\u9fff]", found["zh"]) or found["zh"] == "logits"
+    assert re.search("[\u4e00-\u9fff]", found["zh"]) or found["zh"] == "logits", key
     assert not re.search("[\u4e00-\u9fff]", found["en"])
 
 
@@ -137,7 +139,7 @@ def test_every_label_is_used_and_every_used_label_exists() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     direct = set(re.findall(r'"((?:[a-z0-9]+)\.[a-z0-9_]+)"', code))
     keys = {key for key, _ in all_labels()}
-    built = ("verdict.", "headline.", "fp32.", "staircase.", "memory.", "provenance.", "limits.")
+    built = ("unit.", "verdict.", "headline.", "fp32.", "staircase.", "memory.", "provenance.", "limits.")
     assert {key for key in keys if key not in direct and not key.startswith(built)} == set()
     used = set(re.findall(r'(?:\bt|label|text)\("([a-z0-9]+\.[a-z0-9_]+)"', code))
     assert used - keys == set()
@@ -185,7 +187,9 @@ def parsed(svg: str) -> ElementTree.Element:
 def staircase(measured: list[float], floor: list[float] | None = None) -> Staircase:
     floor = floor or [1.0] * len(measured)
     names = [f"layers.{index // 4}.part{index}" for index in range(len(measured))]
-    return Staircase(names, measured, floor, [1.5 * value for value in floor])
+    return Staircase(
+        names, measured, floor, [1.5 * value for value in floor], [math.isinf(value) for value in measured]
+    )
 
 
 def heights(svg: str) -> list[float]:
@@ -211,7 +215,7 @@ def test_far_apart_numbers_are_drawn_on_a_logarithmic_scale() -> None:
 
 
 def test_modules_above_the_band_and_broken_ones_get_different_marks_and_the_first_its_name() -> None:
-    svg = draw(staircase([1.0, 2.0, 3.0, math.nan, math.nan]), "c", NAMES)
+    svg = draw(staircase([1.0, 2.0, 3.0, math.inf, math.inf, math.nan]), "c", NAMES)
     root = parsed(svg)
     uses = [element.attrib["href"] for element in root.iter("use") if "var(--fail" in element.attrib.get("style", "")]
     assert sorted(uses.count(target) for target in set(uses)) == [2, 2]
@@ -220,7 +224,7 @@ def test_modules_above_the_band_and_broken_ones_get_different_marks_and_the_firs
 
 def test_a_name_is_not_read_as_mathematics() -> None:
     names = [r"$x^2$", r"\frac{1}{$", "$$"]
-    root = parsed(draw(Staircase(names, [9.0, 9.0, 9.0], [1.0] * 3, [1.5] * 3), "c", NAMES))
+    root = parsed(draw(Staircase(names, [9.0] * 3, [1.0] * 3, [1.5] * 3, [False] * 3), "c", NAMES))
     assert r"$x^2$" in [element.text for element in root.iter("text")]
 
 
@@ -251,6 +255,90 @@ def test_long_names_lose_their_middle() -> None:
     assert shortened("layers.0.attention", 40) == "layers.0.attention"
     assert shortened("a\nb", 5) == "a b"
     assert shortened("x" * 30 + "y" * 30, 20) == "x" * 14 + "…" + "y" * 5
+
+
+def module(**changes: Any) -> dict[str, Any]:
+    return {"name": "a.b", "kind": "Linear", "shape": [4], "nu": 1.0, "floor": 1.0, "nonfinite": 0} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "inside"),
+        ({"nu": 1.5}, "inside"),
+        ({"nu": 1.51}, "over"),
+        ({"nu": None}, "unknown"),
+        ({"nu": None, "floor": None}, "unknown"),
+        ({"floor": None}, "inside"),
+        ({"nu": None, "nonfinite": 3}, "broken"),
+        ({"nu": math.nan}, "broken"),
+        ({"nu": math.inf}, "broken"),
+        ({"nu": 1.2, "nonfinite": 64}, "inside"),
+    ],
+)
+def test_a_module_that_was_not_compared_is_not_called_broken_nor_a_mask_with_minus_infinity(
+    changes: dict[str, Any], state: str
+) -> None:
+    (chart,) = candidate_charts({"modules": {"float16": [module(**changes)]}}, 1.5, "c")
+    assert [row.state for row in chart.modules] == [state]
+
+
+def test_the_band_is_the_bound_of_the_ratio_even_when_another_measure_decided() -> None:
+    gate = {"name": "precision/float16", "verdict": "FAIL", "key": "precision.kl", "value": 9.0, "bound": 4.0}
+    verify = {"modules": {"float16": [module(nu=2.0)]}, "gates": [gate]}
+    (chart,) = candidate_charts(verify, 1.5, "c")
+    assert chart.bound == "1.5"
+    assert chart.modules[0].state == "over"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "shown"),
+    [
+        (("PASS", "PASS", "PASS"), "PASS"),
+        (("PASS", "FAIL", "NOT APPLICABLE"), "FAIL"),
+        (("PASS", "PASS", "INCONCLUSIVE"), "INCONCLUSIVE"),
+        (("FAIL", "PASS", "INCONCLUSIVE"), "FAIL"),
+    ],
+)
+def test_a_chart_carries_the_worst_verdict_of_its_candidate_and_the_numbers_behind_it(
+    verdicts: tuple[str, str, str], shown: str
+) -> None:
+    gates = [
+        {"name": f"{kind}/float16", "verdict": verdict, "params": {"kl_ratio": 0.97, "hint": "rope", "value": 1.0}}
+        for kind, verdict in zip(("census", "finite", "precision"), verdicts, strict=True)
+    ]
+    other = {"name": "finite/bfloat16", "verdict": "FAIL"}
+    (chart,) = candidate_charts({"modules": {"float16": [module()]}, "gates": [other, *gates]}, 1.5, "c")
+    assert chart.mark
+    assert chart.mark.verdict == shown
+    assert chart.measures == [("kl_ratio", "0.97")]
+
+
+def test_what_lies_above_the_band_on_the_way_to_a_good_output_is_not_painted_as_a_fault() -> None:
+    (good, bad) = candidate_charts({"modules": {"a": [module(nu=9.0), module()], "b": [module(nu=9.0)]}}, 1.5, "c")
+    assert good.ends_inside
+    assert not bad.ends_inside
+
+
+def test_a_few_very_small_errors_do_not_make_the_scale_logarithmic() -> None:
+    drawn = heights(draw(staircase([1e-4, 1.0, 1.5, 2.0]), "c", NAMES))
+    assert drawn[3] - drawn[2] == pytest.approx(drawn[2] - drawn[1], abs=0.05)
+
+
+def test_a_bound_that_is_the_least_needed_is_written_so() -> None:
+    gate = {"name": "precision/float16", "verdict": "INCONCLUSIVE", "key": "precision.few-values", "value": 16.0}
+    assert gate_rows({"gates": [gate | {"bound": 256.0}]})[0].allowed == "≥ 256"
+    assert gate_rows({"gates": [gate | {"bound": 1.5, "key": "precision.ratio"}]})[0].allowed == "≤ 1.5"
+
+
+def test_every_unit_of_the_judge_is_known_in_both_languages() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (REPORT.parent / "judging").glob("*.py"))
+    written = set(re.findall(r'(?:"unit": |unit=|UNITS\.get\([^)]*, |\bNU = )"([^"]+)"', code))
+    table = re.search(r"\bUNITS = \{(.*?)\}", code, re.DOTALL)
+    assert table
+    written |= set(re.findall(r': "([^"]+)"', table[1]))
+    assert len(written) > 5
+    assert written - set(labels.texts()["unit"]) == set()
 
 
 def validator(name: str) -> Draft202012Validator:

@@ -285,6 +285,12 @@ MISTAKES = {
         'lab.toml: [project] package: found "torch", which hides another package of that name. '
         'Type: package = "torch_lab" and rename src/torch to src/torch_lab.',
     ),
+    "a package that is a word of Python": (
+        'package = "gpu_lab_1"',
+        'package = "class"',
+        'lab.toml: [project] package: found "class", which is a word of the Python language. '
+        'Type: package = "class_lab" and rename src/class to src/class_lab.',
+    ),
     "a profile by half its name": (
         'profile = "student"',
         'profile = "prod"',

@@ -42,7 +42,7 @@ def test_the_plan_has_the_form_of_the_interface() -> None:
     assert plan["schema"] == "gpulab/plan/v1"
     assert plan["spec"] == spec_of(lab_on("cpu"))
     assert (plan["accelerators"], plan["lane"], plan["notes"]) == (["cpu"], "cpu", [])
-    assert [row["accelerator"] for row in plan["hardware"]] == ["cpu"]
+    assert [row["accelerator"] for row in plan["hardware"]] == ["cpu", "t4", "v100-16", "a100-40"]
 
 
 def test_the_same_commit_has_the_same_plan() -> None:

@@ -271,11 +271,22 @@ def test_a_link_cannot_lead_out_of_the_project(lab: Path) -> None:
     assert problems(lab)[0].startswith(f'{TEACHING}: resources: found "../../link", which lies outside the project')
 
 
-def test_no_key_of_this_machine_reaches_kustomize(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/nonexistent/kubeconfig")
+def test_nothing_of_this_machine_reaches_the_manifests(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kustomize fills a bare name in a file of `envs` from its own environment."""
     monkeypatch.setenv("TOKEN", "hidden")
-    write(lab, TEACHING, f"{BASE}configMapGenerator: [{{name: c, literals: [TOKEN=$TOKEN], envs: []}}]\n")
-    assert "hidden" not in render_overlay(lab, "teaching", IMAGE, DIGEST)
+    write(lab, "gitops/overlays/teaching/all.env", "TOKEN\nHOME\nUSER\nSHELL\nPYTHONPATH\n")
+    write(lab, TEACHING, f"{BASE}configMapGenerator: [{{name: c, envs: [all.env]}}]\n")
+    documents = read_documents(render_overlay(lab, "teaching", IMAGE, DIGEST))
+    (data,) = [one["data"] for one in documents if one["metadata"]["name"].startswith("c-")]
+    assert set(data.values()) <= {"", "/nonexistent"}
+
+
+def test_a_generated_config_map_cannot_hold_a_file_of_this_machine(lab: Path) -> None:
+    (lab.parent / "secret.txt").write_text("hidden")
+    (lab / "gitops/overlays/teaching/innocent.txt").symlink_to(lab.parent / "secret.txt")
+    write(lab, TEACHING, f"{BASE}configMapGenerator: [{{name: c, files: [innocent.txt]}}]\n")
+    (line,) = problems(lab)
+    assert "is not in or below" in line
 
 
 def test_a_missing_kubectl_is_the_platforms_trouble(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

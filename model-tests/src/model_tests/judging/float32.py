@@ -14,6 +14,7 @@ from model_tests.judging.reference import MisfitError, Reference
 from model_tests.precision import bounds
 from model_tests.precision.blame import never_called, nonfinite_fault, ratio_fault
 from model_tests.precision.candidates import FLOAT32, FLOAT64, UNIT_ROUNDOFF
+from model_tests.precision.capture import Call
 from model_tests.precision.errors import count_nonfinite, nu, relative_l2
 from model_tests.verdict import Gate, Verdict
 
@@ -89,8 +90,8 @@ def right_gate(found: Run, against: Truth | None, has_reference: bool, note: str
 
 def _skipped(fault: Call | None, skipped: list[str], exact: Run) -> Call | None:
     """Return the reference's call that is missing right in the module at fault: it says more than its parent."""
-    inside = [name for name in skipped if fault and name.rpartition(".")[0] in (fault.key[0], f"{fault.key[0]}.layers")]
-    return exact.calls.get((inside[0], 0)) if inside else None
+    missing = [exact.calls[(name, 0)] for name in skipped if (name, 0) in exact.calls]
+    return next((call for call in missing if fault and call.parent and call.parent[0] == fault.key[0]), None)
 
 
 def staircase(found: Run, against: Truth | None) -> dict[str, Any]:

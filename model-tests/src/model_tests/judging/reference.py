@@ -15,7 +15,8 @@ from model_tests.judging.files import Run
 from model_tests.precision.blame import by_key
 from model_tests.precision.candidates import Candidate
 from model_tests.precision.capture import Recorder
-from model_tests.precision.floor import Island, decomposed
+from model_tests.precision.floor import Island
+from model_tests.precision.mode import op_by_op
 
 SHOWN_KEYS = 3
 
@@ -43,7 +44,7 @@ class Reference:
         if floor_seed is not None:
             mode = Island(candidate.dtype, torch.Generator().manual_seed(floor_seed))
         try:
-            with torch.no_grad(), decomposed(model), Recorder(model) as recorder, candidate.context("cpu"), mode:
+            with torch.no_grad(), op_by_op(model), Recorder(model) as recorder, candidate.context("cpu"), mode:
                 output = model(*candidate.inputs(inputs))
         except (IndexError, RuntimeError, ValueError) as error:
             found = f"{type(error).__name__}: {error}".splitlines()[0]

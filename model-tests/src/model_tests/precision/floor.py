@@ -7,13 +7,11 @@ real / floor: 0.99-1.05 on in-place nets, outlier channels, LayerScale under aut
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._pytree import tree_iter, tree_map
 
 from model_tests.precision.mode import EagerMode
@@ -163,17 +161,3 @@ def _signature(func: Any, args: Any, kwargs: Any) -> Hashable:
 
     named = tuple(sorted((name, tuple(of(a) for a in tree_iter(value))) for name, value in kwargs.items()))
     return (func, tuple(of(a) for a in tree_iter(args)), named)
-
-
-def decomposed(model: nn.Module) -> AbstractContextManager[object]:
-    """Make torch run modules op by op: a fused LSTM is one op to Island and would be rounded once.
-
-    Compiled functions run eagerly for the same reason.
-    """
-    stack = ExitStack()
-    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
-        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
-        stack.enter_context(torch.backends.cudnn.flags(enabled=False))
-    if "torch._dynamo" in sys.modules:
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
-    return stack

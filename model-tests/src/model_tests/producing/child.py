@@ -23,7 +23,7 @@ from model_tests.precision.candidates import Candidate, candidate
 from model_tests.producing import checks, settings
 from model_tests.producing.handover import Handover
 from model_tests.producing.measure import Bench, measure_candidate, measure_float32, measure_float64
-from model_tests.producing.student import Student, StudentError, forward, guard, one_line
+from model_tests.producing.student import Student, StudentError, forward, guard, one_line, packed
 from model_tests.spec import Spec
 
 PR_SET_PDEATHSIG = 1
@@ -36,7 +36,7 @@ def run(spec: Spec, inputs: list[Tensor], handover: Handover, device: torch.devi
     student.load()
     handover.stage("build")
     model = student.first()
-    handover.tensors("state", {name: value.contiguous().cpu() for name, value in student.state.items()})
+    handover.tensors("state", student.weights())
     weights = list(model.parameters())
     handover.note("memory", "parameters", sum(p.numel() for p in weights))
     handover.note("memory", "weights_bytes", sum(p.numel() * p.element_size() for p in weights))
@@ -72,7 +72,7 @@ def _golden(bench: Bench) -> None:
     output = checks.tensor(guard(what, partial(forward, bench.student.model(serving), serving), row), what)
     if output.dim() < 1 or output.shape[0] != 1:
         raise StudentError(f"{what} must return a batch of 1; got shape {list(output.shape)}")
-    bench.handover.tensors("golden", {"output": output.float().contiguous().cpu()})
+    bench.handover.tensors("golden", {"output": packed(output.float())})
 
 
 def main() -> None:

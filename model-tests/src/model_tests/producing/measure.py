@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from model_tests.precision.candidates import FLOAT32, FLOAT64, Candidate
 from model_tests.precision.capture import Recorder
 from model_tests.precision.census import Census, Tally, count_state, dtype_name
-from model_tests.precision.floor import Island, Rules, decomposed
+from model_tests.precision.floor import Island, Rules
+from model_tests.precision.mode import op_by_op
 from model_tests.precision.transport import pack
 from model_tests.producing.checks import output_shape, signature, tensor
 from model_tests.producing.handover import Handover
-from model_tests.producing.student import Student, StudentError, forward, guard, one_line
+from model_tests.producing.student import Student, StudentError, forward, guard, one_line, packed
 from model_tests.speed.timing import timing
 
 # Floors that differ only in the summation order they imitate (numerics.md 8.4).
@@ -36,7 +37,7 @@ class Bench:
         what = f"{candidate.name}: {signature(self.student.spec)}"
         result = tensor(guard(what, forward, model, candidate, self.inputs), what)
         output_shape(result, self.student.spec, what)
-        return result.contiguous().cpu()
+        return packed(result)
 
     def counted(self, model: nn.Module, candidate: Candidate) -> Tally:
         """Count the weights as they were cast: a forward may change them."""
@@ -47,7 +48,7 @@ class Bench:
     def recorded(self, model: nn.Module, candidate: Candidate, tally: Tally) -> list[dict[str, Any]]:
         """Run again with hooks and the census; returns the packed calls, and notes the census in the report."""
         allowed = self.student.spec.allow_float32
-        with Recorder(model) as recorder, Census(tally, candidate, recorder, allowed):
+        with op_by_op(model), Recorder(model) as recorder, Census(tally, candidate, recorder, allowed):
             forward(model, candidate, self.inputs)
         self.handover.note("census", candidate.name, tally.to_dict())
         return pack(recorder.calls)
@@ -62,7 +63,7 @@ def measure_float32(bench: Bench, model: nn.Module, output: Tensor) -> None:
     """Hand over the float32 answer that the checks have seen, its module outputs, census and timing."""
     tally = bench.counted(model, FLOAT32)
     calls = _ours(bench, "float32", partial(bench.recorded, model, FLOAT32, tally)) or []
-    bench.handover.tensors("float32", {"output": output.contiguous().cpu(), "calls": calls})
+    bench.handover.tensors("float32", {"output": packed(output), "calls": calls})
     bench.time(model, FLOAT32)
 
 
@@ -76,7 +77,7 @@ def measure_float64(bench: Bench) -> None:
     except StudentError as error:
         bench.handover.note("notes", "float64", str(error))
         return
-    bench.handover.tensors("float64", {"output": output.double().contiguous().cpu(), "calls": pack(recorder.calls)})
+    bench.handover.tensors("float64", {"output": packed(output.double()), "calls": pack(recorder.calls)})
 
 
 def measure_candidate(bench: Bench, candidate: Candidate) -> None:
@@ -108,9 +109,9 @@ def _floors(bench: Bench, candidate: Candidate) -> tuple[list[Tensor], list[dict
 
 def _floor(bench: Bench, model: nn.Module, candidate: Candidate, number: int, rules: Rules) -> Tensor:
     generator = torch.Generator(bench.inputs[0].device).manual_seed(number)
-    with decomposed(model), Island(candidate.dtype, generator, rules):
+    with op_by_op(model), Island(candidate.dtype, generator, rules):
         output = tensor(forward(model, candidate, bench.inputs), candidate.name)
-    return output.contiguous().cpu()
+    return packed(output)
 
 
 def _ours(bench: Bench, name: str, run: Any) -> Any:

@@ -37,7 +37,7 @@ class Student:
     def __init__(self, spec: Spec, device: torch.device) -> None:
         self.spec, self.device = spec, device
         self.factory: Callable[..., Any] | None = None
-        self.state: dict[str, Tensor] = {}
+        self.state: dict[str, Any] = {}
 
     def load(self) -> None:
         """Import the factory. StudentError when that fails."""
@@ -52,8 +52,13 @@ class Student:
     def first(self) -> nn.Module:
         """Build the model whose weights are judged, and keep them. StudentError names what the contract wants."""
         model = self._build()
-        self.state = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        state = guard("state_dict()", model.state_dict)
+        self.state = {name: v.detach().clone() if isinstance(v, Tensor) else v for name, v in state.items()}
         return model
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the tensors of the state dict on the CPU; an extra state of another kind is left out."""
+        return {name: packed(v) for name, v in self.state.items() if isinstance(v, Tensor)}
 
     def model(self, candidate: Candidate = FLOAT32) -> nn.Module:
         """Build again, load the weights, cast as the candidate says."""
@@ -82,6 +87,11 @@ class Student:
     def _call_factory(self) -> Any:
         assert self.factory is not None  # noqa: S101 - load() came first
         return self.factory(**self.spec.config)
+
+
+def packed(x: Tensor) -> Tensor:
+    """Return a contiguous copy on the CPU: a slice would be saved with all that it is a slice of."""
+    return x.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def forward(model: nn.Module, candidate: Candidate, inputs: list[Tensor]) -> Any:

@@ -1,7 +1,7 @@
 """A staircase with its picture, its table and its summary, for float32 and for every candidate."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ MAX_MEASURES = 24
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """One module as the table beside a chart shows it; `state` is "inside", "over" or "broken"."""
+    """One module as the table beside a chart shows it; `state` is "inside", "over", "broken" or "unknown"."""
 
     name: str
     kind: str
@@ -49,6 +49,11 @@ class Chart:
     mark: Mark | None
     measures: Sequence[tuple[str, str]]
 
+    @property
+    def ends_inside(self) -> bool:
+        """Whether the last output is allowed: what lies above the band before it is then no fault."""
+        return self.modules[-1].state == "inside"
+
     def has(self, state: str) -> bool:
         """Whether a module is in `state`."""
         return any(module.state == state for module in self.modules)
@@ -61,9 +66,7 @@ def candidate_charts(verify: Mapping[str, Any], bound: float, prefix: str) -> li
     """
     gates = {line(gate.get("name")): gate for gate in rows(verify.get("gates"))}
     found = [
-        _chart(
-            "staircase", line(name), f"{prefix}-{index}", rows(modules), bound, gates.get(f"precision/{line(name)}", {})
-        )
+        _chart("staircase", line(name), f"{prefix}-{index}", rows(modules), bound, gates)
         for index, (name, modules) in enumerate(mapping(verify.get("modules")).items())
     ]
     return [chart for chart in found if chart]
@@ -76,7 +79,12 @@ def fp32_chart(verify: Mapping[str, Any], prefix: str) -> Chart | None:
 
 
 def _chart(
-    kind: str, name: str, prefix: str, modules: Sequence[Mapping[str, Any]], bound: float, gate: Mapping[str, Any]
+    kind: str,
+    name: str,
+    prefix: str,
+    modules: Sequence[Mapping[str, Any]],
+    bound: float,
+    gates: Mapping[str, Mapping[str, Any]],
 ) -> Chart | None:
     """A chart of `kind` "staircase" (the bound multiplies each floor) or "fp32" (the bound is a ν)."""
     if not modules:
@@ -96,23 +104,30 @@ def _chart(
         modules=table,
         omitted=len(modules) - len(shown),
         bound=number(bound) if math.isfinite(bound) else "",
-        mark=mark(gate["verdict"]) if "verdict" in gate else None,
-        measures=_measures(mapping(gate.get("params"))),
+        mark=_worst(gates.get(f"{gate}/{name}") for gate in ("census", "finite", "precision")),
+        measures=_measures(mapping(gates.get(f"precision/{name}", {}).get("params"))),
     )
+
+
+def _worst(gates: Iterable[Mapping[str, Any] | None]) -> Mark | None:
+    """The verdict that says most about a candidate, None without gates."""
+    verdicts = [line(gate.get("verdict")) for gate in gates if gate]
+    return next((mark(verdict) for verdict in ("FAIL", "INCONCLUSIVE", "PASS") if verdict in verdicts), None)
 
 
 def _staircase(modules: Sequence[Mapping[str, Any]], bound: float, relative: bool) -> Staircase:
     floor = [as_float(module.get("floor")) if relative else math.nan for module in modules]
     return Staircase(
         names=[line(module.get("name")) or MISSING for module in modules],
-        measured=[_error(module) for module in modules],
+        measured=[as_float(module.get("nu")) for module in modules],
         floor=floor,
         allowed=[value * bound for value in floor] if relative else [bound] * len(modules),
+        broken=[_broken(module) for module in modules],
     )
 
 
 def _described(name: str, table: Sequence[ModuleRow], bound: str) -> dict[str, str]:
-    counts = {state: str(sum(row.state == state for row in table)) for state in ("over", "broken")}
+    counts = {state: str(sum(row.state == state for row in table)) for state in ("over", "broken", "unknown")}
     last = table[-1]
     output = {"nu": last.nu, "floor": last.floor, "ratio": last.ratio}
     return {"candidate": name, "count": str(len(table)), "bound": bound, **output, **counts}
@@ -122,9 +137,12 @@ def _names(kind: str, language: str, values: Mapping[str, str]) -> tuple[str, st
     return text(f"{kind}.chart", language, **values), text(f"{kind}.describe", language, **values)
 
 
-def _error(module: Mapping[str, Any]) -> float:
-    """A module's ν; NaN when its output holds a non-finite value, whatever ν says."""
-    return math.nan if as_float(module.get("nonfinite")) > 0 else as_float(module.get("nu"))
+def _broken(module: Mapping[str, Any]) -> bool:
+    """Whether ν does not exist because of values that are not finite; a mask's -inf in a measured output is none."""
+    nu = module.get("nu")
+    if nu is None:
+        return as_float(module.get("nonfinite")) > 0
+    return isinstance(nu, float) and not math.isfinite(nu)
 
 
 def _row(module: Mapping[str, Any], state: str) -> ModuleRow:
@@ -142,5 +160,6 @@ def _row(module: Mapping[str, Any], state: str) -> ModuleRow:
 
 
 def _measures(params: Mapping[str, Any]) -> list[tuple[str, str]]:
-    scalars = [(name, value) for name, value in params.items() if isinstance(value, int | float | str)]
-    return [(name, number(value)) for name, value in scalars[:MAX_MEASURES]]
+    """The numbers behind a gate, without those that stand in the table of gates."""
+    found = {name: value for name, value in params.items() if name not in {"value", "bound"}}
+    return [(name, number(value)) for name, value in found.items() if math.isfinite(as_float(value))][:MAX_MEASURES]

@@ -8,11 +8,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from model_tests.messages import explain
-from model_tests.report.labels import LANGUAGES, both
+from model_tests.report.labels import LANGUAGES, both, unit
 from model_tests.report.marks import Mark, mark
 from model_tests.report.numbers import MISSING, shape, versus
 from model_tests.report.tidy import line, mapping, rows
 
+# Gates whose bound is the least that is needed; every other bound is the most that is allowed.
+AT_LEAST = ("precision.few-values",)
 _QUOTED = re.compile("`([^`]+)`")
 
 
@@ -25,7 +27,7 @@ class GateRow:
     mark: Mark
     measured: str
     allowed: str
-    unit: str
+    unit: Markup
     module: str
     shape: str
     key: str
@@ -73,8 +75,8 @@ def _row(gate: Mapping[str, Any]) -> GateRow:
         accelerator=line(gate.get("accelerator")),
         mark=mark(gate.get("verdict")),
         measured=measured,
-        allowed=allowed if allowed == MISSING else f"≤ {allowed}",
-        unit=line(gate.get("unit")),
+        allowed=allowed if allowed == MISSING else f"{'≥' if gate.get('key') in AT_LEAST else '≤'} {allowed}",
+        unit=unit(line(gate.get("unit"))),
         module=line(gate.get("module")),
         shape=shape(gate.get("shape")),
         key=line(gate.get("key")),

@@ -31,6 +31,12 @@ def label(key: str, **values: object) -> Markup:
     return both(*(Markup(found[language]).format(**values) for language in LANGUAGES))  # noqa: S704 - our own file
 
 
+def unit(name: str) -> Markup:
+    """Return a gate's unit in both languages, as it is when the labels do not know it."""
+    found = texts()["unit"].get(name, dict.fromkeys(LANGUAGES, name))
+    return both(*(found[language] for language in LANGUAGES))
+
+
 def both(en: str, zh: str) -> Markup:
     """Return two texts (escaped unless they are Markup) as a switchable fragment, or as one text if they are equal."""
     return Markup("{}").format(en) if en == zh else _BOTH.format(en=en, zh=zh)

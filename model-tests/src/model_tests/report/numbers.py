@@ -3,7 +3,7 @@
 import math
 
 MISSING = "–"
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -38,7 +38,7 @@ def _finite(value: int | float, found: float, digits: int) -> str:
         return "0"
     if not 1e-3 <= abs(found) < 1e6:
         mantissa, exponent = f"{found:.{digits - 1}e}".split("e")
-        return f"{mantissa}×10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+        return f"{mantissa}×10{str(int(exponent)).translate(SUPERSCRIPT)}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(found))))
     shown = f"{found:,.{decimals}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown

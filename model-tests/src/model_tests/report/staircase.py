@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
+from statistics import median
 
 import matplotlib.style
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from model_tests.report.numbers import number
+from model_tests.report.numbers import SUPERSCRIPT, number
 from model_tests.report.palette import ALLOWED, FAIL, FLOOR, INK, MODEL, MUTED, RULE, STRIPE
 from model_tests.report.svg import inline
 
@@ -34,7 +35,7 @@ _STYLE = {
 }
 _SIZE = (9.6, 2.9)
 _RECT = (0.06, 0.17, 0.93, 0.73)
-_SMALLEST, _LARGEST = 1e-6, 1e12
+_SMALLEST, _LARGEST, _LINEAR = 1e-6, 1e12, 30
 _LONGEST_NAME = 22
 _CHARACTER = 0.0078  # width of a character as a fraction of the axis
 _FEW = 90
@@ -44,24 +45,28 @@ _FEW = 90
 class Staircase:
     """What is drawn, an entry for each of one or more modules.
 
-    `measured` is ν (NaN: not finite), `floor` and `allowed` are the floor and the largest allowed ν (NaN: none).
+    `measured` is ν (NaN: not compared), `floor` and `allowed` are the floor and the largest allowed ν (NaN: none);
+    `broken` tells which outputs hold values that are not finite.
     """
 
     names: Sequence[str]
     measured: Sequence[float]
     floor: Sequence[float]
     allowed: Sequence[float]
+    broken: Sequence[bool]
 
     def state(self, index: int) -> str:
-        """Return "broken" for an error that is no finite number, "over" above what is allowed, else "inside"."""
-        if not math.isfinite(self.measured[index]):
+        """Return "broken", "unknown" for what was not compared, "over" above what is allowed, else "inside"."""
+        if self.broken[index]:
             return "broken"
+        if math.isnan(self.measured[index]):
+            return "unknown"
         return "over" if self.measured[index] > self.allowed[index] else "inside"
 
     @property
     def first(self) -> int | None:
         """The first module that is over or broken."""
-        return next((index for index in range(len(self.names)) if self.state(index) != "inside"), None)
+        return next((index for index in range(len(self.names)) if self.state(index) in {"over", "broken"}), None)
 
 
 def draw(staircase: Staircase, prefix: str, names: Mapping[str, tuple[str, str]]) -> str:
@@ -83,27 +88,37 @@ def draw(staircase: Staircase, prefix: str, names: Mapping[str, tuple[str, str]]
 
 
 def _fill(axes: Axes, staircase: Staircase) -> None:
-    low, high = _limits(staircase)
-    log = high / low > 40
+    low, high, log = _scale(staircase)
     axes.set_yscale("log" if log else "linear")
-    axes.set_ylim(low if log else 0, high)
-    axes.set_xlim(0, max(1, len(staircase.names)))
+    axes.set_ylim(low, high)
+    axes.set_xlim(0, len(staircase.names))
     _blocks(axes, staircase.names)
-    _steps(axes, staircase, low if log else 0, high)
+    _steps(axes, staircase, low, high)
     _markers(axes, staircase, low, high)
-    axes.yaxis.set_major_formatter(lambda value, _: number(value))
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value, log))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.grid(True, color=RULE, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, which="both")
-    axes.text(-0.008, 1.04, "ν", transform=axes.transAxes, ha="right", color=MUTED)
+    axes.text(-0.008, 1.06, "ν", transform=axes.transAxes, ha="right", color=MUTED)
 
 
-def _limits(staircase: Staircase) -> tuple[float, float]:
-    """The smallest and largest value to show; both positive, so that a logarithmic scale works."""
+def _scale(staircase: Staircase) -> tuple[float, float, bool]:
+    """Smallest and largest height, and whether powers of ten are needed to see the usual beside the largest.
+
+    A few very small errors (modules that autocast leaves in float32) are no reason for a logarithmic scale.
+    """
     values = [*staircase.measured, *staircase.floor, *staircase.allowed]
-    shown = [min(value, _LARGEST) for value in values if value > _SMALLEST and not math.isnan(value)] or [1.0]
-    return min(shown) / 1.5, max(shown) * 1.25
+    shown = [min(value, _LARGEST) for value in values if value > _SMALLEST] or [1.0]
+    usual, top = median(shown), max(shown)
+    if top / usual < _LINEAR:
+        return 0.0, top * 1.25, False
+    return max(min(shown), usual / 30) / 1.5, top * 2, True
+
+
+def _tick(value: float, log: bool) -> str:
+    power = round(math.log10(value)) if log else 0
+    return f"10{str(power).translate(SUPERSCRIPT)}" if abs(power) > 3 else number(value)
 
 
 def _steps(axes: Axes, staircase: Staircase, low: float, high: float) -> None:

@@ -10,8 +10,7 @@ from gpulab.contract.words import shown
 from gpulab.rendering.documents import DocumentError, read_documents
 from gpulab.rendering.matched import images_and_patches_matched
 from gpulab.rendering.overlays import overlay_of, render_build
-from gpulab.rendering.release_rules.release import Release as Rendered
-from gpulab.rendering.release_rules.release import containers, mappings, pods
+from gpulab.rendering.release_rules.release import containers, mappings, pods, who
 from gpulab.rendering.released import released_problems
 
 ANY_DIGEST = f"sha256:{'0' * 64}"
@@ -39,11 +38,11 @@ def overlay_findings(root: Path, environment: str, lab: Lab) -> list[Finding]:
 
 def _served(documents: Sequence[Mapping[str, Any]], image: str, told_as: str, lab: Lab) -> Iterator[Finding]:
     """The manifests start what `[serving]` names, on its port."""
-    for document, template in pods(Rendered(tuple(documents), image, None, frozenset(), told_as)):
+    for document, template in pods(documents):
         for container in containers(template):
             if container.get("image") != image:
                 continue
-            where = f"Deployment/{document['metadata']['name']}"
+            where = who(document)
             ports = [port.get("containerPort") for port in mappings(container.get("ports"))]
             if ports and lab.serving.port not in ports:
                 message = f"found containerPort {shown(ports[0])}, but [serving] port in lab.toml is {lab.serving.port}"

@@ -1,5 +1,6 @@
 """`gpulab break`: plant a fault on purpose, to see how it is found."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +9,6 @@ from gpulab.cli.project import Project, here
 from gpulab.cli.words import say
 from gpulab.errors import InputError
 from gpulab.faults.catalogue import Fault, fault_named, faults
-from gpulab.faults.error import FaultError
 from gpulab.faults.planting import plant, planted, undo
 
 
@@ -21,17 +21,14 @@ def break_(
         for one in faults():
             say(f"{one.name:<12} {one.title}")
         return
-    try:
-        say(_undo(here()) if take_out else _plant(here(), fault_named(fault)))
-    except FaultError as error:
-        raise InputError(str(error)) from None
+    say(_undo(here()) if take_out else _plant(here(), fault_named(fault)))
 
 
 def _plant(project: Project, fault: Fault) -> str:
     path = project.root / fault.path(project.lab.project.package)
-    path.write_bytes(plant(path.read_bytes().decode(), fault).encode())
+    path.write_bytes(plant(_source(path), fault).encode())
     return (
-        f"planted {fault.name!r} in {path.relative_to(project.root)}: {fault.title}\n"
+        f"planted {fault.name!r} in {path.relative_to(project.root)}: {fault.title}\n{fault.says}\n"
         f"Next: git commit -am 'Break {fault.name}' && gpulab push   (then: gpulab break --undo)"
     )
 
@@ -39,10 +36,19 @@ def _plant(project: Project, fault: Fault) -> str:
 def _undo(project: Project) -> str:
     for one in {fault.file: fault for fault in faults()}.values():
         path = project.root / one.path(project.lab.project.package)
-        source = path.read_bytes().decode()
+        source = _source(path)
         found = planted(source)
         if found:
             path.write_bytes(undo(source).encode())
             mended = path.relative_to(project.root)
             return f"took {found.name!r} out of {mended}. Next: git commit -am 'Mend' && gpulab push"
     raise InputError("no planted fault found, so there is nothing to undo. To see your own edits, type: git diff")
+
+
+def _source(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing. To bring it back, type: git checkout -- {path.name}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text. Save it as UTF-8 in your editor.") from None

@@ -1,7 +1,7 @@
 """`lab.toml` as types: what a project declares about its model, and nothing else.
 
 Every key is here, with what it may be (`description`) and an example to type; unknown keys are refused. Rules that
-need two keys are in `rules`. The file is described for readers in docs/.
+need two keys are in `rules`.
 """
 
 from typing import Annotated, Literal

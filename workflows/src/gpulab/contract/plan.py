@@ -6,7 +6,7 @@ Dockerfile has a banned line.
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpulab.contract import known
@@ -20,6 +20,9 @@ from gpulab.contract.words import one_of
 
 SCHEMA = "gpulab/plan/v1"
 GIB = 2**30
+
+COMPARED = ("t4", "v100-16", "a100-40")
+"""What every report answers "would it run on …?" for, declared or not."""
 
 
 def make_plan(lab: Lab, facts: RepositoryFacts, revision: str) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def make_plan(lab: Lab, facts: RepositoryFacts, revision: str) -> dict[str, Any]
         "accelerators": list(lab.hardware.accelerators),
         "lane": lane.name,
         "seed": seed_of(revision),
-        "hardware": hardware_card(lab),
+        "hardware": hardware_card(lab, COMPARED),
         "notes": list(_notes(lab, facts, lane)),
     }
 
@@ -58,8 +61,11 @@ def seed_of(revision: str) -> int:
     return int.from_bytes(hashlib.sha256(f"gpulab/seed/v1 {revision}".encode()).digest()[:4], "big") >> 1
 
 
-def hardware_card(lab: Lab) -> list[dict[str, Any]]:
+def hardware_card(lab: Lab, compared: Sequence[str] = ()) -> list[dict[str, Any]]:
     """One row per declared accelerator: does it fit, which dtypes, which lane (`model_tests.hardware.card`).
+
+    Args:
+        compared: more names, told after the declared ones.
 
     Raises:
         ContractError: the memory formulas cannot use the configuration.
@@ -67,7 +73,7 @@ def hardware_card(lab: Lab) -> list[dict[str, Any]]:
     from model_tests import hardware, memory
 
     try:
-        return list(hardware.card(spec_of(lab), lab.hardware.accelerators))
+        return list(hardware.card(spec_of(lab), list(dict.fromkeys([*lab.hardware.accelerators, *compared]))))
     except memory.MemoryInputError as error:
         raise ContractError([_unusable(error)]) from None
 

@@ -4,6 +4,7 @@ A rule gets the tables it needs, already valid by themselves, so that a mistake 
 another.
 """
 
+import keyword
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,17 +19,24 @@ from gpulab.contract.words import as_toml, did_you_mean, nearest, one_of, shown
 PLATFORM_RATIO = {"cpu": 1.5, "gpu": 2.0}
 """The platform's bounds of the precision ratio (design: Precision 4)."""
 
-TAKEN_NAMES = {"torch", "numpy", "model_tests", "gpulab", "fastapi", "uvicorn", "pytest", "tests", "src"}
+TAKEN_NAMES = frozenset(
+    {
+        *("torch", "numpy", "model_tests", "gpulab", "fastapi", "uvicorn", "prometheus_client"),
+        *("pytest", "test", "tests", "src", "conftest", "sitecustomize", "usercustomize"),
+    }
+)
 """Packages that a project's own would hide, beside the standard library's."""
 
 
 def package_hides_nothing(project: Project) -> Iterator[Finding]:
     """`src/` stands first in the path: a package named `torch` would be imported instead of PyTorch."""
-    if project.package in TAKEN_NAMES | sys.stdlib_module_names:
+    word = keyword.iskeyword(project.package)
+    if word or project.package in TAKEN_NAMES | sys.stdlib_module_names:
         other = f"{project.package}_lab"
+        why = "is a word of the Python language" if word else "hides another package of that name"
         yield wrong(
             "[project] package",
-            f"found {shown(project.package)}, which hides another package of that name",
+            f"found {shown(project.package)}, which {why}",
             f"Type: {as_toml('package', other)} and rename src/{project.package} to src/{other}.",
         )
 

@@ -11,6 +11,9 @@ from gpulab.errors import PlatformError
 SECONDS = 60
 """A build takes a tenth of a second."""
 
+NOTHING = {"HOME": "/nonexistent", "PATH": "", "LC_ALL": "C"}
+"""The environment of kustomize: a line `NAME` in a file of `envs` takes the value from there, into the manifests."""
+
 _EXPLAINED: tuple[tuple[str, str], ...] = (
     (r"no resource matches strategic merge patch \"([^\"]+)\"", "Correct kind and name in the patch, or delete it."),
     (r"(\w+ operation does not apply: .+)", "Correct the path in the patch (add creates what replace expects)."),
@@ -47,9 +50,8 @@ def build(folder: Path, told_as: str) -> str:
         PlatformError: kustomize cannot be run, or does not end.
     """
     command = [str(kubectl()), "kustomize", str(folder)]
-    surroundings = {"HOME": str(folder), "PATH": "", "LC_ALL": "C"}
     try:
-        done = subprocess.run(command, env=surroundings, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, env=NOTHING, capture_output=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PlatformError(f"kustomize could not be run for {told_as}: {error}") from error
     said = done.stderr.decode("utf-8", errors="replace").strip()

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from hera.workflows import Parameter
 from hera.workflows.io import Input, Output
 
 from gpulab.clusters.protocol import Cluster, Document, Golden
 from gpulab.forges.protocol import Forge, Status
 from gpulab.platform import from_environment
+from gpulab.rendering.documents import DocumentError, read_documents
 from gpulab.rendering.released import released_problems
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.proof import Proven, prove
+from gpulab.steps.release_file import MANIFESTS
 
 
 class SyncInput(Input):
@@ -36,15 +37,23 @@ def sync(inputs: SyncInput) -> Output:
     cluster = platform.cluster(inputs.environment)
     record = read_record()
     proven = prove(platform.forge, inputs.revision, inputs.project, inputs.environment, record)
-    documents = [one for one in yaml.safe_load_all(proven.manifests) if one]
-    problems = proven.problems or released_problems(
-        documents, image=f"{proven.release.repository}@{proven.release.digest}", namespace=None
-    )
+    documents, problems = allowed(proven)
     if problems:
         # the run may still be storing its record: exit code 3 looks again, and stays refused if it never comes
         code = 3 if record is None else 1
         return _end(platform.forge, inputs, proven, "failure", f"refused: {problems[0]}", code)
     return _end(platform.forge, inputs, proven, *_roll_out(platform.forge, cluster, inputs, proven, documents))
+
+
+def allowed(proven: Proven) -> tuple[list[dict[str, Any]], list[str]]:
+    """The documents of a release, and why they may not be applied; no problems when they may."""
+    try:
+        documents = read_documents(proven.manifests)
+    except DocumentError as error:
+        return [], [f"{MANIFESTS}: {error}"]
+    image = f"{proven.release.repository}@{proven.release.digest}"
+    found = released_problems(documents, image=image, told_as=MANIFESTS)
+    return documents, [*proven.problems, *map(str, found)]
 
 
 def _roll_out(
@@ -66,8 +75,8 @@ def _put_back(forge: Forge, cluster: Cluster, before: dict[str, Any] | None) -> 
     if before is None:
         cluster.apply([], {})
         return "removed again: there was no release before"
-    manifests = forge.read(before["revision"], "manifests.yaml") or b""
-    cluster.apply([one for one in yaml.safe_load_all(manifests) if one], before)
+    manifests = forge.read(before["revision"], MANIFESTS) or b""
+    cluster.apply(read_documents(manifests.decode()), before)
     return f"commit {before['source'][:12]} is back"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from gpulab.engines.protocol import Json
 
-VALUE, IGNORED, FALSE = "value", "ignored", "false"
+IGNORED, FALSE = "ignored", "false"
+NUMBER, VALUE = (int, str), (str, int, bool)
 _DROP = object()
 
 # fmt: off
@@ -28,56 +29,56 @@ def _ignored(*fields: str) -> Json:
     return dict.fromkeys(fields, IGNORED)
 
 
-_ARGUMENTS = {"parameters": [{"name": VALUE, "value": VALUE}]}
-_CALL = {"name": VALUE, "template": VALUE, "arguments": _ARGUMENTS, "when": VALUE}
-_MUTEXES = {"mutexes": [{"name": VALUE}]}
+_ARGUMENTS = {"parameters": [{"name": str, "value": VALUE}]}
+_CALL = {"name": str, "template": str, "arguments": _ARGUMENTS, "when": str}
+_MUTEXES = {"mutexes": [{"name": str}]}
 _ARTIFACT = {
-    "name": VALUE,
-    "path": VALUE,
-    "optional": VALUE,
+    "name": str,
+    "path": str,
+    "optional": bool,
     "archive": {"none": IGNORED},
-    "s3": {"key": VALUE},
+    "s3": {"key": str},
 }
-_INPUT = {"name": VALUE, "value": VALUE, "default": VALUE, "description": IGNORED}
+_INPUT = {"name": str, "value": VALUE, "default": VALUE, "description": IGNORED}
 _OUTPUT = {
-    "name": VALUE,
-    "valueFrom": {"path": VALUE, "parameter": VALUE, "default": VALUE},
+    "name": str,
+    "valueFrom": {"path": str, "parameter": str, "default": VALUE},
     "description": IGNORED,
 }
-_MOUNTS = [{"name": VALUE, "mountPath": VALUE, "readOnly": VALUE}]
+_MOUNTS = [{"name": str, "mountPath": str, "readOnly": bool}]
 _CONTAINER = {
-    "name": VALUE,
-    "image": VALUE,
-    "command": [VALUE],
-    "args": [VALUE],
-    "env": [{"name": VALUE, "value": VALUE}],
-    "envFrom": [{"configMapRef": {"name": VALUE, "optional": VALUE}}],
+    "name": str,
+    "image": str,
+    "command": [str],
+    "args": [str],
+    "env": [{"name": str, "value": str}],
+    "envFrom": [{"configMapRef": {"name": str, "optional": bool}}],
     "volumeMounts": _MOUNTS,
-    "workingDir": VALUE,
-    "terminationMessagePath": VALUE,
+    "workingDir": str,
+    "terminationMessagePath": str,
     **_ignored("resources", "securityContext", "imagePullPolicy"),
 }
-_VOLUMES = [{"name": VALUE, "emptyDir": IGNORED}]
+_VOLUMES = [{"name": str, "emptyDir": IGNORED}]
 _RETRY = {
-    "limit": VALUE,
-    "retryPolicy": VALUE,
-    "expression": VALUE,
-    "backoff": {"duration": VALUE, "factor": VALUE, "maxDuration": VALUE, "cap": VALUE},
+    "limit": NUMBER,
+    "retryPolicy": str,
+    "expression": str,
+    "backoff": {"duration": NUMBER, "factor": NUMBER, "maxDuration": NUMBER, "cap": NUMBER},
     **_ignored("affinity"),
 }
 _TEMPLATE = {
-    "name": VALUE,
+    "name": str,
     "inputs": {"parameters": [_INPUT], "artifacts": [_ARTIFACT]},
     "outputs": {"parameters": [_OUTPUT], "artifacts": [_ARTIFACT]},
-    "dag": {"tasks": [{**_CALL, "depends": VALUE, "withParam": VALUE}], "failFast": VALUE},
+    "dag": {"tasks": [{**_CALL, "depends": str, "withParam": str}], "failFast": bool},
     "steps": [[_CALL]],
     "container": _CONTAINER,
-    "script": {**_CONTAINER, "source": VALUE},
-    "containerSet": {"containers": [{**_CONTAINER, "dependencies": [VALUE]}], "volumeMounts": _MOUNTS},
+    "script": {**_CONTAINER, "source": str},
+    "containerSet": {"containers": [{**_CONTAINER, "dependencies": [str]}], "volumeMounts": _MOUNTS},
     "retryStrategy": _RETRY,
-    "activeDeadlineSeconds": VALUE,
+    "activeDeadlineSeconds": NUMBER,
     "synchronization": _MUTEXES,
-    "parallelism": VALUE,
+    "parallelism": int,
     "failFast": FALSE,  # of the template: false is Argo's default, and Hera writes it beside the DAG's own
     "volumes": _VOLUMES,
     **_ignored(
@@ -86,11 +87,11 @@ _TEMPLATE = {
     ),
 }
 _SPEC = {
-    "entrypoint": VALUE,
-    "onExit": VALUE,
-    "arguments": {"parameters": [{"name": VALUE, "value": VALUE, "description": IGNORED}]},
+    "entrypoint": str,
+    "onExit": str,
+    "arguments": {"parameters": [{"name": str, "value": VALUE, "description": IGNORED}]},
     "templates": [_TEMPLATE],
-    "parallelism": VALUE,
+    "parallelism": int,
     "synchronization": _MUTEXES,
     "volumes": _VOLUMES,
     **_ignored(
@@ -115,8 +116,8 @@ def _walk(value: Any, shape: Any, path: str, problems: list[str]) -> Any:
         if value is not False:
             problems.append(f"{path}: not supported")
         return _DROP
-    if shape == VALUE:
-        return _value(value, path, problems)
+    if isinstance(shape, type | tuple):
+        return _value(value, shape, path, problems)
     if isinstance(shape, list):
         return _list(value, shape[0], path, problems)
     if not isinstance(value, dict):
@@ -142,8 +143,10 @@ def _list(value: Any, shape: Any, path: str, problems: list[str]) -> Any:
     return [item for item in kept if item is not _DROP]
 
 
-def _value(value: Any, path: str, problems: list[str]) -> Any:
-    if isinstance(value, str | int):
+def _value(value: Any, shape: Any, path: str, problems: list[str]) -> Any:
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+    if type(value) in kinds:
         return value
-    problems.append(f"{path}: has to be a text, a whole number or true/false, is {type(value).__name__}; quote it")
+    allowed = " or ".join({str: "a text", int: "a whole number", bool: "true or false"}[kind] for kind in kinds)
+    problems.append(f"{path}: has to be {allowed}, is {type(value).__name__} {str(value)[:40]!r}")
     return _DROP

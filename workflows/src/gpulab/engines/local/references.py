@@ -30,7 +30,7 @@ def check(spec: Json) -> list[str]:
         where = f"spec.templates[{template.get('name')}]"
         problems += _template(template, templates, parameters, where)
         problems += check_leaf(template, volumes, where)
-    return problems or [*_recursion(templates)]
+    return problems or [*_recursion(templates)] or [*_early_status(spec["entrypoint"], templates)]
 
 
 def _template(template: Json, templates: dict[Any, Json], parameters: set[Any], where: str) -> Problems:
@@ -169,3 +169,17 @@ def _calls(template: Json) -> Iterator[Json]:
     yield from template.get("dag", {}).get("tasks", [])
     for group in template.get("steps", []):
         yield from group
+
+
+def _early_status(entrypoint: str, templates: dict[Any, Json]) -> Problems:
+    """Only an exit handler can ask for the workflow's status: before, it depends on Argo's pace what it gets."""
+    reached = {entrypoint}
+    waiting = [entrypoint]
+    while waiting:
+        below = {call["template"] for call in _calls(templates[waiting.pop()])} - reached
+        reached |= below
+        waiting += below
+    for name in sorted(reached):
+        for path, text in _texts(templates[name], f"spec.templates[{name}]"):
+            for tag in {"workflow.status", "workflow.failures"}.intersection(tags.names(text)):
+                yield f"{path}: {{{{{tag}}}}} is only known in the exit handler"

@@ -18,7 +18,6 @@ def workflow_scope(manifest: Json) -> Scope:
         "workflow.namespace": NAMESPACE,
         "workflow.uid": metadata["uid"],
         "workflow.creationTimestamp": metadata["creationTimestamp"],
-        "workflow.status": str(Phase.RUNNING),
         **{f"workflow.parameters.{parameter['name']}": text(parameter["value"]) for parameter in parameters},
     }
 

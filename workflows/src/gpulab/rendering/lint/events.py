@@ -1,4 +1,4 @@
-"""Event data is data: it enters as a full commit id or a matched ref, and never reaches a shell, an argument or `env`."""
+"""Event data is data: it enters as a full commit id or a matched ref, and reaches no shell, argument or `env`."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -34,7 +34,8 @@ def mounts(document: Mapping[str, Any]) -> Iterator[Problem]:
     shared = names(document.get("spec", {}).get("volumes"))
     for template in templates(document):
         declared = shared | names(template.get("volumes"))
-        for path, container in containers(template):
+        whole_set = (f"templates.{template['name']}.containerSet", template.get("containerSet", {}))
+        for path, container in [*containers(template), whole_set]:
             for name in sorted(names(container.get("volumeMounts")) - declared):
                 yield Problem("mounts", path, f"mounts {name!r}, which no volume is called")
 

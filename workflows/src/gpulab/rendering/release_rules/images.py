@@ -18,7 +18,7 @@ def registry_of(image: str) -> str:
 
 def images_are_pinned(release: Release) -> Iterator[Finding]:
     """Every image by digest: a tag is another image tomorrow."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for container in containers(template):
             image = container.get("image")
             if not isinstance(image, str) or not _PINNED.fullmatch(image):
@@ -29,7 +29,7 @@ def images_are_pinned(release: Release) -> Iterator[Finding]:
 
 def images_are_from_here(release: Release) -> Iterator[Finding]:
     """Only registries that the platform trusts."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for container in containers(template):
             image = container.get("image")
             if isinstance(image, str) and registry_of(image) not in release.registries:
@@ -42,7 +42,11 @@ def images_are_from_here(release: Release) -> Iterator[Finding]:
 def own_image_is_there(release: Release) -> Iterator[Finding]:
     """The release is about one build: some container runs it, and none an older one."""
     repository = release.image.split("@")[0]
-    found = {str(one.get("image")): document for document, template in pods(release) for one in containers(template)}
+    found = {
+        str(one.get("image")): document
+        for document, template in pods(release.documents)
+        for one in containers(template)
+    }
     if release.image not in found:
         message = f"no container runs {release.image}"
         hint = f"Type: image: {repository} in the Deployment of gitops/base."
@@ -55,7 +59,7 @@ def own_image_is_there(release: Release) -> Iterator[Finding]:
 
 def own_container_has_a_command(release: Release) -> Iterator[Finding]:
     """The command stands in the manifest: a source artifact (local) has no CMD, and a reviewer sees what runs."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for container in containers(template):
             command = container.get("command")
             started = isinstance(command, list) and command and all(isinstance(word, str) for word in command)

@@ -34,7 +34,7 @@ GPU = "nvidia.com/"
 
 def pods_stay_in_their_box(release: Release) -> Iterator[Finding]:
     """No field of POD_FIELDS, no user 0, no unconfined system calls."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         spec = mapping(template.get("spec"))
         for field, why in POD_FIELDS.items():
             if spec.get(field) not in (None, False, "", "default-scheduler"):
@@ -47,7 +47,7 @@ def pods_stay_in_their_box(release: Release) -> Iterator[Finding]:
 
 def containers_stay_in_their_box(release: Release) -> Iterator[Finding]:
     """No privilege, capability or port of the node."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for container in containers(template):
             name, context = shown(container.get("name")), mapping(container.get("securityContext"))
             for field, why in CONTAINER_FIELDS.items():
@@ -75,7 +75,7 @@ def _unsafe(context: Mapping[str, Any]) -> Iterator[str]:
 
 def volumes_are_their_own(release: Release) -> Iterator[Finding]:
     """No hostPath, and no kind of volume that could hold something of others."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for volume in mappings(at(template, "spec", "volumes")):
             for kind in sorted(set(volume) - {"name", "persistentVolumeClaim", "secret"} - set(VOLUMES)):
                 message = f"volume {shown(volume.get('name'))} is a {kind}, allowed: {one_of(VOLUMES)}"
@@ -84,7 +84,7 @@ def volumes_are_their_own(release: Release) -> Iterator[Finding]:
 
 def gpus_are_asked_for(release: Release) -> Iterator[Finding]:
     """A GPU stands in limits only (requests default to it and must be equal), and is not taken by a variable."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for container in containers(template):
             name = shown(container.get("name"))
             for resource in mapping(at(container, "resources", "requests")):

@@ -22,7 +22,7 @@ BUILT_IN_CONFIG_MAP = "kube-root-ca.crt"
 def config_maps_exist(release: Release) -> Iterator[Finding]:
     """Every ConfigMap that a pod needs, with the key that it needs."""
     maps = release.named("ConfigMap")
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for name, key, optional in _config_map_references(template):
             if optional or name == BUILT_IN_CONFIG_MAP:
                 continue
@@ -61,7 +61,7 @@ def _reference(found: Any) -> Iterator[tuple[str, str, bool]]:
 
 def no_secret_is_used(release: Release) -> Iterator[Finding]:
     """A release holds no Secret, so whatever it names would be somebody else's."""
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         for where in _secret_references(template):
             hint = "Delete the reference; what a service must know and nobody may see, the platform mounts."
             yield release.wrong(document, f"uses a Secret ({where}), but a release holds none", hint)
@@ -84,7 +84,7 @@ def _secret_references(template: Mapping[str, Any]) -> Iterator[str]:
 def accounts_and_claims_exist(release: Release) -> Iterator[Finding]:
     """ServiceAccounts of the release or `default`; storage is not part of a release."""
     accounts = release.named("ServiceAccount")
-    for document, template in pods(release):
+    for document, template in pods(release.documents):
         account = at(template, "spec", "serviceAccountName") or at(template, "spec", "serviceAccount")
         if account not in (None, "default") and str(account) not in accounts:
             message = f"names the ServiceAccount {shown(account)}, which the release does not hold"

@@ -1,6 +1,6 @@
 """What the rules look at: the documents of a release, read without trusting their shape."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,9 @@ def who(document: Document) -> str:
     return f"{document.get('kind') or 'a document without kind'}/{name_of(document)}"
 
 
-def pods(release: Release) -> Iterator[tuple[Document, Mapping[str, Any]]]:
+def pods(documents: Iterable[Document]) -> Iterator[tuple[Document, Mapping[str, Any]]]:
     """Each document with a pod template, and the template."""
-    for document in release.documents:
+    for document in documents:
         template = at(document, "spec", "template")
         if isinstance(template, Mapping):
             yield document, template

@@ -9,7 +9,7 @@ from gpulab.rendering.release_rules.release import Release, at, containers, mapp
 
 def selectors_match(release: Release) -> Iterator[Finding]:
     """A Service without pods answers nobody, and nothing says so; a Deployment must select its own pods."""
-    labels = [at(template, "metadata", "labels") for _, template in pods(release)]
+    labels = [at(template, "metadata", "labels") for _, template in pods(release.documents)]
     for document in release.of_kind("Service", "PodDisruptionBudget"):
         selector = at(document, "spec", "selector")
         if not selector or not any(selects(selector, one) for one in labels):
@@ -26,7 +26,9 @@ def ports_exist(release: Release) -> Iterator[Finding]:
     """A named targetPort is the name of a container's port."""
     for document in release.of_kind("Service"):
         chosen = [
-            one for _, one in pods(release) if selects(at(document, "spec", "selector"), at(one, "metadata", "labels"))
+            one
+            for _, one in pods(release.documents)
+            if selects(at(document, "spec", "selector"), at(one, "metadata", "labels"))
         ]
         names = [
             str(port.get("name")) for one in chosen for each in containers(one) for port in mappings(each.get("ports"))
