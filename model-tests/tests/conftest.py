@@ -62,9 +62,8 @@ def produced(tmp_path):
 
     def run(spec, seed=1):
         import torch
-        from model_tests import produce
         from model_tests.draw import draw
-        from model_tests.producing import child, settings
+        from model_tests.producing import child, parent, settings
         from model_tests.producing.handover import Handover
         from model_tests.producing.supervise import Outcome
 
@@ -77,7 +76,7 @@ def produced(tmp_path):
         handover.report["environment"] = settings.environment(device)
         child.run(spec, list(draw(spec, seed).values()), handover, device)
         handover.close()
-        produce.write(out, produce.gather(spec, folder, out, Outcome("exited", 0, 0.0, 0)))
+        parent.write(out, parent.gather(spec, folder, out, Outcome("exited", 0, 0.0, 0)))
         return out
 
     return run

@@ -1,6 +1,7 @@
 """A student's push, end to end on this machine: real git, real hook, real engine, real kustomize, real service."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ def test_the_generated_project_passes_at_once(pushed: Pushed) -> None:
 
 def test_the_run_is_told_as_plain_lines_one_per_state_change(pushed: Pushed) -> None:
     _, push = pushed
-    told = [line.split()[1:3] for line in push.stdout.splitlines() if line[2:3] == ":"]
-    for node in ("image", "tests", "verify(0:name:cpu,podSpecPatch:{})", "release"):
-        assert any(name.startswith(node.split("(")[0]) and phase == "Succeeded" for name, phase in told), node
+    for node in ("image", "tests", "verify on cpu", "release", "inspect", "apply"):
+        for phase in ("Running", "Succeeded"):
+            told = rf"^\d\d:\d\d:\d\d  {node} +{phase}$"
+            assert len(re.findall(told, push.stdout, re.MULTILINE)) == 1, (node, phase)
     assert "\033" not in push.stdout
 
 
@@ -82,7 +84,8 @@ def test_production_gets_the_same_digest_by_pull_request(pushed: Pushed) -> None
     opened = lab.gpulab("promote")
     assert opened.returncode == 0, opened.stdout + opened.stderr
     assert "| precision/float16 | cpu | PASS |" in opened.stdout
-    assert "```diff" in opened.stdout
+    request = json.loads((lab.root / ".gpulab/pulls/0001.json").read_text())
+    assert "+        image: gpulab.local/gpu-lab-1@sha256:" in request["body"]
     assert lab.deployed("production") is None
     merged = lab.gpulab("promote", "--merge")
     assert merged.returncode == 0, merged.stdout + merged.stderr

@@ -54,9 +54,15 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     place: Any = spec
     *way, last = path.split(".")
     for step in way:
-        place = place[TEMPLATES[step] if step in TEMPLATES and isinstance(place, list) else int(step) if step.isdigit() else step]
-    place[int(last) if last.isdigit() else last] = value
+        place = place[key(place, step)]
+    place[key(place, last)] = value
     return spec
+
+
+def key(place: Any, step: str) -> str | int:
+    if isinstance(place, dict):
+        return step
+    return TEMPLATES[step] if step in TEMPLATES else int(step)
 
 
 def test_the_example_is_supported() -> None:
@@ -79,14 +85,14 @@ FEATURES = [
     ("synchronization", {"semaphores": []}, "spec.synchronization.semaphores"),
     ("arguments.parameters.0.valueFrom", {"configMapKeyRef": {}}, "spec.arguments.parameters[project].valueFrom"),
     *(
-        (f"templates.leaf.{key}", {}, f"spec.templates[leaf].{key}")
-        for key in ("suspend", "http", "plugin", "resource", "data", "daemon", "sidecars", "initContainers", "memoize")
+        (f"templates.leaf.{field}", {}, f"spec.templates[leaf].{field}")
+        for field in ("suspend", "http", "plugin", "resource", "data", "daemon", "sidecars", "initContainers", "memoize")
         + ("timeout", "metrics", "archiveLocation", "hostAliases")
     ),
     ("templates.leaf.failFast", True, "spec.templates[leaf].failFast"),
     *(
-        (f"templates.main.dag.tasks.0.{key}", [], f"spec.templates[main].dag.tasks[a].{key}")
-        for key in ("withItems", "withSequence", "hooks", "onExit", "continueOn", "templateRef", "inline", "dependencies")
+        (f"templates.main.dag.tasks.0.{field}", [], f"spec.templates[main].dag.tasks[a].{field}")
+        for field in ("withItems", "withSequence", "hooks", "onExit", "continueOn", "templateRef", "inline", "dependencies")
     ),
     ("templates.main.dag.target", "a", "spec.templates[main].dag.target"),
     ("templates.main.dag.tasks.0.arguments.artifacts", [], "spec.templates[main].dag.tasks[a].arguments.artifacts"),
@@ -167,10 +173,10 @@ def test_a_collected_output_of_a_fan_out_is_refused() -> None:
 def test_what_matters_only_in_a_cluster_is_accepted() -> None:
     cluster = {"resources": {"limits": {"nvidia.com/gpu": 1}}, "securityContext": {"a": 1}, "imagePullPolicy": "Always"}
     spec = changed("templates.leaf.container", {**SPEC["templates"][TEMPLATES["leaf"]]["container"], **cluster})
-    for key in ("nodeSelector", "tolerations", "affinity", "metadata", "podSpecPatch", "annotations", "executor"):
-        spec["templates"][TEMPLATES["leaf"]][key] = {"x": "{{item.x}}"}
-    for key in ("podGC", "ttlStrategy", "podMetadata", "workflowMetadata", "serviceAccountName", "priority", "archiveLogs"):
-        spec[key] = {"x": 1.5}
+    for field in ("nodeSelector", "tolerations", "affinity", "metadata", "podSpecPatch", "annotations", "executor"):
+        spec["templates"][TEMPLATES["leaf"]][field] = {"x": "{{item.x}}"}
+    for field in ("podGC", "ttlStrategy", "podMetadata", "workflowMetadata", "serviceAccountName", "archiveLogs"):
+        spec[field] = {"x": 1.5}
     assert problems(spec) == []
     assert "resources" not in str(select(spec)[0])
 

@@ -151,8 +151,9 @@ def judge(lab: Path, seed: int) -> dict[str, Any]:
 
 
 def _run(module: str, lab: Path, arguments: list[Any]) -> None:
-    """Run a step with the project's src first on the path; a step that leaves nothing behind is an error of ours."""
-    paths = [str(lab.parent / "src"), str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    """Run a step; only `produce` gets the project's src. A step that leaves nothing behind is an error of ours."""
+    source = [str(lab.parent / "src"), os.environ.get("PYTHONPATH", "")] if module == "produce" else []
+    paths = [str(Path(__file__).parent.parent), *source]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     command = [sys.executable, "-P", "-m", f"model_tests.{module}", *map(str, arguments)]
     done = subprocess.run(command, env=env, cwd=lab.parent, capture_output=True, text=True, check=False)

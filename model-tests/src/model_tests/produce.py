@@ -3,171 +3,31 @@
 Runs in the student's image. The student's code runs in a child process (producing/child.py) that can only hand over
 files; this process checks them, writes `record.json` and exits 0, whatever the child does: a failed container would
 keep the judge from starting.
+
+The student's folders come with PYTHONPATH, before the standard library: a file `random.py` in them would take this
+process down. So it leaves them, before it imports anything, and only the child gets them, after its own imports.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import os
-import signal
-import stat
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from model_tests.fields import SpecError
-from model_tests.producing.log import last_line
-from model_tests.producing.supervise import Limits, Outcome, supervise
-from model_tests.spec import CANDIDATES, Spec
-
-SCHEMA = "gpulab/produced/v1"
-STATUSES = ("ok", "input-error", "crashed", "timeout", "out-of-memory", "harness-error")
-FILES = ("state", "float32", "float64", "golden")
-# The child's report is a few KiB for each candidate; more is not a report.
-LARGEST_REPORT = 16 * 2**20
-GIB = 2**30
 
 
-def produce(spec_file: Path, inputs: Path, out: Path, accelerator: str = "") -> dict[str, Any]:
-    """Run the child, keep its files in `out` beside `log.txt`, write and return the record."""
-    started = time.monotonic()
-    out.mkdir(parents=True, exist_ok=True)
-    for old in ("record.json", "log.txt", *(f"{name}.pt" for name in (*FILES, *CANDIDATES))):
-        (out / old).unlink(missing_ok=True)
-    try:
-        spec = Spec.from_file(spec_file)
-    except SpecError as error:
-        return write(out, _ended("input-error", "spec", str(error)))
-    with tempfile.TemporaryDirectory(dir=out, prefix="handover-") as folder:
-        command = _command(spec_file, inputs, Path(folder), accelerator)
-        limits = Limits(spec.timeout_seconds, spec.memory_gib * GIB)
-        outcome = supervise(command, _environment(), out / "log.txt", limits)
-        record = gather(spec, Path(folder), out, outcome)
-    record["seconds"] = round(time.monotonic() - started, 2)
-    return write(out, record)
-
-
-def gather(spec: Spec, folder: Path, out: Path, outcome: Outcome) -> dict[str, Any]:
-    """Return the record of a child that ended so and handed over `folder`; its files move to `out` when all is well."""
-    record = _record(spec, folder, out / "log.txt", outcome)
-    if record["status"] == "ok":
-        record["files"] = _collect(folder, out, (*FILES, *spec.candidates))
-    return record
-
-
-def _command(spec: Path, inputs: Path, folder: Path, accelerator: str) -> list[str]:
-    """-P: the folder we are started in is the student's repository, and must not shadow the standard library."""
-    module = [sys.executable, "-P", "-m", "model_tests.producing.child"]
-    paths = ["--spec", str(spec), "--inputs", str(inputs), "--out", str(folder)]
-    return [*module, *paths, "--accelerator", accelerator]
-
-
-def _environment() -> dict[str, str]:
-    """Add what must be set before torch starts: repeatable cuBLAS, no TF32, no half-written bytecode."""
-    ours = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "NVIDIA_TF32_OVERRIDE": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**os.environ, **ours, "PYTHONUNBUFFERED": "1"}
-
-
-def _record(spec: Spec, folder: Path, log: Path, outcome: Outcome) -> dict[str, Any]:
-    """Say truthfully how the child ended; its own report counts only when it ended by itself, and with 0."""
-    stage = _stage(folder)
-    limits = f"{spec.timeout_seconds:g} seconds", f"{spec.memory_gib:g} GiB"
-    if outcome.how == "timeout":
-        return _ended("timeout", stage, f"stage {stage} did not end within the limit of {limits[0]} for all stages")
-    if outcome.how == "out-of-memory":
-        used = outcome.peak / GIB
-        return _ended("out-of-memory", stage, f"stage {stage} used {used:.1f} GiB of memory; the limit is {limits[1]}")
-    if outcome.how == "stopped":
-        return _ended("harness-error", stage, f"stage {stage} was stopped from outside (SIGTERM)")
-    report = _report(folder)
-    if outcome.code == 0 and report is not None:
-        return _ended(report["status"], report.get("stage", "done"), report["message"]) | _tables(report)
-    return _ended("crashed", stage, _crash(outcome.code, stage, log)) | {"code": outcome.code}
-
-
-def _crash(code: int, stage: str, log: Path) -> str:
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return f"the process was ended by {name} in stage {stage}"
-    said = last_line(log)
-    ended = f"the process ended with exit code {code} in stage {stage} before it handed over results"
-    return f"{ended} (os._exit?)" if code == 0 or not said else f"{ended}; it last printed: {said[:200]}"
-
-
-def _ended(status: str, stage: str, message: str) -> dict[str, Any]:
-    return {"schema": SCHEMA, "status": status, "stage": stage, "message": message, "candidates": {}, "environment": {}}
-
-
-def _tables(report: dict[str, Any]) -> dict[str, Any]:
-    names = ("candidates", "census", "timing", "memory", "environment", "notes", "floor_errors", "instrument_errors")
-    return {name: report[name] if isinstance(report.get(name), dict) else {} for name in names}
-
-
-def _stage(folder: Path) -> str:
-    try:
-        text = (folder / "stage.txt").read_text(encoding="utf-8")[:64]
-    except (OSError, ValueError):
-        return "start"
-    return text if text.isprintable() and text else "start"
-
-
-def _report(folder: Path) -> dict[str, Any] | None:
-    """Return the child's report, None when it is missing or not one."""
-    file = folder / "report.json"
-    try:
-        if not _regular(file) or file.stat().st_size > LARGEST_REPORT:
-            return None
-        report = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(report, dict) or report.get("status") not in STATUSES:
-        return None
-    texts = all(isinstance(report.get(name, ""), str) for name in ("message", "stage"))
-    return report if texts and "message" in report else None
-
-
-def _collect(folder: Path, out: Path, names: Sequence[str]) -> dict[str, int]:
-    """Move the expected files into `out`: regular files only; returns their sizes."""
-    sizes = {}
-    for name in names:
-        file = folder / f"{name}.pt"
-        if _regular(file):
-            sizes[file.name] = file.stat().st_size
-            file.replace(out / file.name)
-    return sizes
-
-
-def _regular(file: Path) -> bool:
-    try:
-        return stat.S_ISREG(file.lstat().st_mode)
-    except OSError:
-        return False
-
-
-def write(out: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Write `record.json` and return the record."""
-    (out / "record.json").write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    return record
+def leave_pythonpath() -> list[str]:
+    """Take the folders of PYTHONPATH off sys.path, all but the one of this package, and return them."""
+    ours = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))  # noqa: PTH118, PTH120
+    given = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    left = [os.path.abspath(path) for path in given if os.path.realpath(path) != ours]  # noqa: PTH100
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) not in left]  # noqa: PTH100
+    return left
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Command line; always 0 once the arguments are read."""
-    parser = argparse.ArgumentParser(prog="python3 -m model_tests.produce", description=__doc__)
-    parser.add_argument("--spec", type=Path, required=True, help="spec JSON, or a plan with it under `spec`")
-    parser.add_argument("--inputs", type=Path, required=True, help="folder with inputs.pt, from model_tests.draw")
-    parser.add_argument("--out", type=Path, required=True, help="folder for record.json, log.txt and tensors")
-    parser.add_argument("--accelerator", default="", help="name of the accelerator; cpu: do not use a GPU")
-    args = parser.parse_args(argv)
-    try:
-        record = produce(args.spec, args.inputs, args.out, args.accelerator)
-    except Exception as error:
-        record = write(args.out, _ended("harness-error", "start", f"{type(error).__name__}: {error}"))
-    print(f"produce: {record['status']}" + (f" ({record['stage']}: {record['message']})" if record["message"] else ""))
-    return 0
+    sources = leave_pythonpath()
+    from model_tests.producing import parent
+
+    return parent.main(argv, sources)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,12 @@ def modules() -> list[tuple[str, str, list[int]]]:
     for layer in range(4):
         found += [(f"layers.{layer}.{name}", kind, [4, 64, width]) for name, kind, width in PARTS]
         found.append((f"layers.{layer}", "Block", [4, 64, 128]))
-    return [*found, ("norm", "RMSNorm", [4, 64, 128]), ("head", "Linear", [4, 64, 512]), ("(model)", "Llama", [4, 64, 512])]
+    return [
+        *found,
+        ("norm", "RMSNorm", [4, 64, 128]),
+        ("head", "Linear", [4, 64, 512]),
+        ("(model)", "Llama", [4, 64, 512]),
+    ]
 
 
 def measured(seed: int, ratio: Callable[[int], float], broken_from: int | None = None) -> list[Json]:

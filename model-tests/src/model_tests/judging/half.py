@@ -14,7 +14,7 @@ from model_tests.judging.files import CandidateRun, Run
 from model_tests.judging.gates import finite, gate, place_name
 from model_tests.judging.reference import Reference
 from model_tests.precision import bounds
-from model_tests.precision.blame import Calls, at, nonfinite_fault, ratio, ratio_fault
+from model_tests.precision.blame import Calls, at, nonfinite_fault, ratio, ratio_fault, signal_fault
 from model_tests.precision.candidates import Candidate
 from model_tests.precision.capture import Call, Sample
 from model_tests.precision.decision import Decision, decide
@@ -23,7 +23,13 @@ from model_tests.verdict import Gate, Verdict
 
 # Two reference floors: their larger one is the measure, so that one lucky rounding does not make it strict.
 REFERENCE_FLOORS = 2
-UNITS = {"bias": "relative", "few-values": "values", "unstable": "× between floors", "program": "× reference's floor"}
+UNITS = {
+    "bias": "relative",
+    "signal": "relative error",
+    "few-values": "values",
+    "unstable": "× between floors",
+    "program": "× reference's floor",
+}
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,8 @@ def _fault(m: Measured, decision: Decision, reference_runs: Sequence[Run]) -> Ca
     """Name the module: real against floor, or the floor against the reference's floor."""
     if decision.measure == "program":
         return ratio_fault(m.run.floor_calls, reference_runs[0].calls, m.reference_modules, bounds.PROGRAM_RATIO)
+    if decision.measure == "signal":
+        return signal_fault(m.run.real.calls, m.modules, bounds.SIGNAL)
     return ratio_fault(m.run.real.calls, m.run.floor_calls, m.modules)
 
 

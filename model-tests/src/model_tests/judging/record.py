@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from model_tests.precision.transport import DamagedError
-from model_tests.produce import LARGEST_REPORT, SCHEMA, STATUSES
+from model_tests.producing.parent import LARGEST_REPORT, SCHEMA, STATUSES
 
 LONGEST_TEXT = 500
 MOST_ROWS = 256

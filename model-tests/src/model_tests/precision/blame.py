@@ -79,6 +79,18 @@ def ratio_fault(
     return first_fault(real, bad)
 
 
+def signal_fault(real: Calls, truth: Calls, bound: float) -> Call | None:
+    """Name the module whose answer is another one: relative L2 over `bound`."""
+
+    def bad(key: Key, side: Side, found: Sample) -> bool:
+        exact = at(truth, key, side)
+        if exact is None or exact.shape != found.shape or exact.values.shape != found.values.shape:
+            return False
+        return relative_l2(found.values, exact.values) > bound
+
+    return first_fault(real, bad)
+
+
 def nonfinite_fault(calls: Calls, baseline: Calls) -> Call | None:
     """Name the deepest module that makes the first NaN or +inf that `baseline` (float32, or nothing) does not have.
 

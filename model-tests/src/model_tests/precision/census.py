@@ -34,7 +34,9 @@ MATMULS = {
     "_addmm_activation": 1,
 }
 RECURRENT = frozenset({"mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn"})
-NARROW = frozenset({torch.float16, torch.bfloat16})
+NARROW = frozenset(
+    d for d in vars(torch).values() if isinstance(d, torch.dtype) and d.is_floating_point and d.itemsize < 4
+)
 # Offenders are listed once each; a report with more than this is not read.
 MOST_OFFENDERS = 64
 

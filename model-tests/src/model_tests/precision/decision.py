@@ -15,7 +15,7 @@ from model_tests.verdict import Verdict
 
 @dataclass(frozen=True)
 class Decision:
-    """`measure` names what decided: ratio, row-max, kl, bias, program, or why there is no verdict.
+    """`measure` names what decided: ratio, row-max, kl, bias, signal, program, or why there is no verdict.
 
     `value` and `bound` are of that measure; `numbers` holds all of them, for the report.
     """
@@ -50,6 +50,7 @@ def decide(
     if spread > bounds.FLOOR_SPREAD:
         return Decision(Verdict.INCONCLUSIVE, "unstable", spread, bounds.FLOOR_SPREAD, numbers)
     measures = _measures(real, floors, least, floor_nu, unit, ratio_bound)
+    measures["signal"] = (real.nu * unit, bounds.SIGNAL)
     if reference_floors:
         measures["program"] = _program(floor_nu, reference_floors, least)
     numbers |= {_number_name(name): value for name, (value, _) in measures.items()}
@@ -95,4 +96,4 @@ def _excess(value: float, bound: float) -> float:
 
 def _number_name(measure: str) -> str:
     names = {"ratio": "ratio", "row-max": "row_max_ratio", "kl": "kl_ratio", "bias": "gain_bias"}
-    return names.get(measure, "floor_over_reference")
+    return names.get(measure, "relative_error" if measure == "signal" else "floor_over_reference")

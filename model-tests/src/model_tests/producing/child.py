@@ -81,6 +81,7 @@ def main() -> None:
     for name in ("--spec", "--inputs", "--out"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--accelerator", default="")
+    parser.add_argument("--source", action="append", default=[], help="folder of the student's modules")
     args = parser.parse_args()
     _die_with_parent()
     handover = Handover(args.out)
@@ -90,6 +91,7 @@ def main() -> None:
         device = settings.device(args.accelerator)
         drawn = torch.load(args.inputs / "inputs.pt", weights_only=True)
         handover.report["environment"] = settings.environment(device)
+        sys.path[0:0] = args.source
         run(spec, [drawn[item.name].to(device) for item in spec.inputs], handover, device)
     except StudentError as error:
         handover.fail(error.status, str(error))

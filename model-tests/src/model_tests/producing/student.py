@@ -42,11 +42,13 @@ class Student:
     def load(self) -> None:
         """Import the factory. StudentError when that fails."""
         module_name, _, name = self.spec.factory.partition(":")
+        top = module_name.partition(".")[0]
         module = guard(f"import {module_name}", importlib.import_module, module_name)
         factory = getattr(module, name, None)
         if not callable(factory):
             found = "nothing" if factory is None else type(factory).__name__
-            raise StudentError(f"{module_name} must define a function {name}(**config); found {found}")
+            shadowed = "; Python has a module of that name itself: rename yours" * (top in sys.stdlib_module_names)
+            raise StudentError(f"{module_name} must define a function {name}(**config); found {found}{shadowed}")
         self.factory = factory
 
     def first(self) -> nn.Module:
@@ -78,7 +80,7 @@ class Student:
         if wrong:
             dtype = built.get_parameter(wrong[0]).dtype
             raise StudentError(
-                f"build() must return float32 parameters; {wrong[0]} is {dtype}: leave the cast to gpulab"
+                f"build() must return float32 parameters; {wrong[0]} is {dtype}: leave the cast to the platform"
             )
         if any(module.training for module in built.modules()):
             raise StudentError("build() must return the model in eval mode; end it with `return model.eval()`")

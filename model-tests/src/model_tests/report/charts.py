@@ -10,6 +10,7 @@ from markupsafe import Markup
 from model_tests.report.labels import LANGUAGES, label, text
 from model_tests.report.marks import Mark, mark
 from model_tests.report.numbers import MISSING, as_float, number, shape
+from model_tests.report.runs import runs
 from model_tests.report.staircase import Staircase, draw
 from model_tests.report.tidy import line, mapping, rows
 
@@ -66,8 +67,8 @@ def candidate_charts(verify: Mapping[str, Any], bound: float, prefix: str) -> li
     """
     gates = {line(gate.get("name")): gate for gate in rows(verify.get("gates"))}
     found = [
-        _chart("staircase", line(name), f"{prefix}-{index}", rows(modules), bound, gates)
-        for index, (name, modules) in enumerate(mapping(verify.get("modules")).items())
+        _chart("staircase", name, f"{prefix}-{index}", rows(modules), bound, gates)
+        for index, (name, modules) in enumerate(runs(verify.get("modules")))
     ]
     return [chart for chart in found if chart]
 

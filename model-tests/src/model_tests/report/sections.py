@@ -10,6 +10,7 @@ from model_tests.hardware.notes import sentence
 from model_tests.memory import estimate
 from model_tests.report.labels import LANGUAGES, both, label
 from model_tests.report.numbers import MISSING, number, size
+from model_tests.report.runs import runs
 from model_tests.report.tidy import line, mapping, rows
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -32,13 +33,13 @@ class CensusRow:
 def census_rows(verify: Mapping[str, Any]) -> list[CensusRow]:
     """Return one row per candidate whose data types were counted."""
     found = []
-    for name, census in mapping(verify.get("census")).items():
+    for name, census in runs(verify.get("census")):
         census = mapping(census)
         offenders = rows(census.get("offenders"))
         shown = [(line(o.get("name")), line(o.get("what")), line(o.get("dtype"))) for o in offenders[:MAX_ROWS]]
         found.append(
             CensusRow(
-                candidate=line(name),
+                candidate=name,
                 expected=line(census.get("expected")),
                 gemm=_counts(census.get("gemm")),
                 parameters=_counts(census.get("parameters")),
@@ -57,14 +58,10 @@ def _counts(value: object) -> str:
 
 def timing_rows(verify: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Return (run, median, 90th percentile, iterations), times in milliseconds."""
+    timed = [(name, mapping(row)) for name, row in runs(verify.get("timing"))]
     return [
-        (
-            line(name),
-            f"{number(row.get('median_ms'))} ms",
-            f"{number(row.get('p90_ms'))} ms",
-            number(row.get("iterations")),
-        )
-        for name, row in ((name, mapping(row)) for name, row in mapping(verify.get("timing")).items())
+        (name, f"{number(row.get('median_ms'))} ms", f"{number(row.get('p90_ms'))} ms", number(row.get("iterations")))
+        for name, row in timed
     ]
 
 

@@ -2,10 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from itertools import groupby
 from statistics import median
 
 import matplotlib.style
@@ -14,6 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from model_tests.report.blocks import placed, shortened, spans
 from model_tests.report.numbers import SUPERSCRIPT, number
 from model_tests.report.palette import ALLOWED, FAIL, FLOOR, INK, MODEL, MUTED, RULE, STRIPE
 from model_tests.report.svg import inline
@@ -36,8 +36,6 @@ _STYLE = {
 _SIZE = (9.6, 2.9)
 _RECT = (0.06, 0.17, 0.93, 0.73)
 _SMALLEST, _LARGEST, _LINEAR = 1e-6, 1e12, 30
-_LONGEST_NAME = 22
-_CHARACTER = 0.0078  # width of a character as a fraction of the axis
 _FEW = 90
 
 
@@ -161,43 +159,9 @@ def _name(axes: Axes, name: str, x: float, height: float) -> None:
 
 def _blocks(axes: Axes, names: Sequence[str]) -> None:
     """Name the blocks below the axis and set every second one on a stripe."""
-    spans = list(_spans(names))
-    for start, end, _ in spans[1::2]:
+    found = list(spans(names))
+    for start, end, _ in found[1::2]:
         axes.axvspan(start, end, color=STRIPE, linewidth=0, zorder=0)
     axes.set_xticks([])
-    for fraction, row, text in placed(spans, len(names)):
+    for fraction, row, text in placed(found, len(names)):
         axes.text(fraction, -0.09 - 0.11 * row, text, transform=axes.transAxes, ha="center", color=MUTED)
-
-
-def placed(spans: Sequence[tuple[int, int, str]], count: int) -> Iterator[tuple[float, int, str]]:
-    """Yield (centre as a fraction of the axis, row, text) for the block names that have room in one of two rows."""
-    free = [0.0, 0.0]
-    for start, end, name in spans:
-        text = shortened(name, _LONGEST_NAME)
-        half = len(text) * _CHARACTER / 2
-        centre = min(max((start + end) / 2 / count, half), 1 - half)
-        row = next((row for row, edge in enumerate(free) if centre - half >= edge), None)
-        if row is not None:
-            free[row] = centre + half + _CHARACTER
-            yield centre, row, text
-
-
-def _spans(names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    start = 0
-    for name, members in groupby(names, key=block):
-        end = start + len(list(members))
-        yield start, end, name
-        start = end
-
-
-def block(name: str) -> str:
-    """Return the block a module belongs to: layers.0.attention.wq is in layers.0, norm in norm."""
-    parts = name.split(".")
-    numbered = next((index for index, part in enumerate(parts) if part.isdecimal()), None)
-    return ".".join(parts[: 1 if numbered is None else numbered + 1])
-
-
-def shortened(name: str, longest: int) -> str:
-    """Return a name on one line with its middle cut out when it is too long."""
-    flat = " ".join(name.split())
-    return flat if len(flat) <= longest else f"{flat[: longest - 6]}…{flat[-5:]}"

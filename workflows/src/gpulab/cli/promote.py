@@ -25,7 +25,7 @@ def promote(
     pull = opened(project)
     say(f"pull request {pull.number}: {pull.title}\n")
     say(pull.body.partition("```diff")[0])
-    say(f"the rendered change: git fetch lab && git diff lab/{pull.base} lab/{pull.branch}\n")
+    say(f"the rendered change: git fetch lab && git show lab/{pull.branch}\n")
     if not checked(project, pull):
         raise typer.Exit(1)
     if not merge:

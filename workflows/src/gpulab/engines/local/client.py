@@ -158,6 +158,7 @@ def _check_parameters(spec: Json, given: Mapping[str, str]) -> Iterator[str]:
 def _detach(folder: Path) -> None:
     """Start the supervisor in its own session, with nothing of ours but the lock that says it lives."""
     lock = os.open(folder / record.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the supervisor can handle it
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with (folder / "supervisor.log").open("ab") as log:
@@ -175,6 +176,7 @@ def _detach(folder: Path) -> None:
     except OSError as error:
         raise PlatformError(f"{folder}: the run cannot be started ({error.strerror or error})") from error
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(lock)
     threading.Thread(target=process.wait, daemon=True).start()
 

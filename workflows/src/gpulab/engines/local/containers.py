@@ -10,13 +10,16 @@ from pathlib import Path
 
 from gpulab.engines.local.images import LocalImage
 from gpulab.engines.local.paths import PathMap
+from gpulab.engines.local.tags import fill
 from gpulab.engines.protocol import Json
 
 MESSAGE_FILE = "/dev/termination-log"
 """Kubernetes' default `terminationMessagePath`."""
 
 SCRIPT_FILE = "/argo/staging/script"
+SCRATCH = "/tmp"  # noqa: S108  every container has its own
 OUTPUTS_VARIABLE = "hera__outputs_directory"
+_PATH_TAG = re.compile(r"(?:inputs|outputs)\.(?:artifacts|parameters)\.[^.]+\.path")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -37,39 +40,59 @@ class Container:
 
 def path_map(spec: Json, root: Path, mounts: Mapping[str, Path], image: LocalImage, declared: Iterable[str]) -> PathMap:
     """The container's paths: its mounts, and all that template and image declare."""
-    own = [spec.get("workingDir", ""), image.workdir, spec.get("terminationMessagePath", ""), MESSAGE_FILE, SCRIPT_FILE]
+    own = [spec.get("workingDir", ""), image.workdir, spec.get("terminationMessagePath", "")]
+    own += [MESSAGE_FILE, SCRIPT_FILE, SCRATCH]
     own += [item["value"] for item in spec.get("env", []) if item["name"] == OUTPUTS_VARIABLE]
     return PathMap(root, mounts, [*own, *declared])
 
 
-def prepare(spec: Json, paths: PathMap, image: LocalImage, configmaps: Mapping[str, Mapping[str, str]]) -> Container:
+def prepare(
+    spec: Json,
+    scope: Mapping[str, str | None],
+    paths: PathMap,
+    image: LocalImage,
+    configmaps: Mapping[str, Mapping[str, str]],
+) -> Container:
     """Lay out the container's folder and put its command together.
+
+    Args:
+        spec: the container with its tags, which `scope` fills in after the declared paths were made real.
 
     Raises:
         ContainerError: the command is not in the PATH, a ConfigMap is missing, or the kubelet would expand `$(…)`.
     """
-    message_file = paths.real(spec.get("terminationMessagePath") or MESSAGE_FILE)
-    message_file.parent.mkdir(parents=True, exist_ok=True)
-    paths.real("/tmp").mkdir(parents=True, exist_ok=True)  # noqa: S108  the container's own
-    cwd = _working_directory(spec, paths, image)
+    scope = {tag: str(paths.real(text)) if text and _PATH_TAG.fullmatch(tag) else text for tag, text in scope.items()}
+    message_file = paths.real(fill(spec.get("terminationMessagePath", MESSAGE_FILE), scope))
+    for folder in (message_file.parent, paths.real(SCRATCH)):
+        folder.mkdir(parents=True, exist_ok=True)
+    cwd = _working_directory(fill(spec.get("workingDir", ""), scope), paths, image)
     from_maps = _from_configmaps(spec, configmaps)
-    own = {item["name"]: str(item.get("value", "")) for item in spec.get("env", [])}
-    words = [str(word) for word in (*spec.get("command", []), *spec.get("args", []))]
-    for text in (*words, *own.values()):
+    own = {item["name"]: fill(paths.text(item.get("value", "")), scope) for item in spec.get("env", [])}
+    argv = [fill(paths.text(word), scope) for word in (*spec.get("command", []), *spec.get("args", []))]
+    for text in (*argv, *own.values()):
         if kubelet_changes(text, {*own, *from_maps}):
             raise ContainerError(f"the kubelet would expand $(…) or $$ in {text[:80]!r}, this engine does not")
-    argv = [paths.text(word) for word in words]
-    if "source" in spec:
-        script = paths.real(SCRIPT_FILE)
-        script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(spec["source"], encoding="utf-8")
-        argv.append(str(script))
-    env = _environment(paths, image.env) | from_maps | {name: paths.text(value) for name, value in own.items()}
+    env = _environment(paths, image.env) | from_maps | own
     env["PATH"] = f"{Path(sys.executable).parent}:{env.get('PATH') or _SYSTEM_PATH}"
-    program = argv[0] if "/" in argv[0] else shutil.which(argv[0], path=env["PATH"])
-    if not program:
-        raise ContainerError(f'failed to find name in PATH: exec: "{argv[0]}": executable file not found in $PATH')
-    return Container([program, *argv[1:]], env, cwd, paths, message_file)
+    argv = [_program(argv[0], env["PATH"]), *argv[1:], *_script(spec, scope, paths)]
+    return Container(argv, env, cwd, paths, message_file)
+
+
+def _program(name: str, path: str) -> str:
+    found = name if "/" in name else shutil.which(name, path=path)
+    if not found:
+        raise ContainerError(f'failed to find name in PATH: exec: "{name}": executable file not found in $PATH')
+    return found
+
+
+def _script(spec: Json, scope: Mapping[str, str | None], paths: PathMap) -> list[str]:
+    """The file of a script template's source, which Argo appends to the arguments."""
+    if "source" not in spec:
+        return []
+    script = paths.real(SCRIPT_FILE)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(fill(spec["source"], scope), encoding="utf-8")
+    return [str(script)]
 
 
 def kubelet_changes(text: str, names: Iterable[str]) -> bool:
@@ -78,13 +101,13 @@ def kubelet_changes(text: str, names: Iterable[str]) -> bool:
     return "$$" in text or any(name in known for name in re.findall(r"\$\((.*?)\)", text))
 
 
-def _working_directory(spec: Json, paths: PathMap, image: LocalImage) -> Path:
+def _working_directory(declared: str, paths: PathMap, image: LocalImage) -> Path:
     """A private copy of the image's files, and where the command starts."""
     if image.root and image.workdir:
         source, target = image.root / image.workdir.lstrip("/"), paths.real(image.workdir)
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    cwd = paths.real(spec.get("workingDir") or image.workdir or "/work")
+    cwd = paths.real(declared or image.workdir or "/work")
     cwd.mkdir(parents=True, exist_ok=True)
     return cwd
 
@@ -105,7 +128,7 @@ def _environment(paths: PathMap, image: Mapping[str, str]) -> dict[str, str]:
     """A small environment, the same wherever the engine was started from (a git hook has GIT_DIR and more)."""
     env = {
         "HOME": str(paths.root),
-        "TMPDIR": str(paths.real("/tmp")),  # noqa: S108
+        "TMPDIR": str(paths.real(SCRATCH)),
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",

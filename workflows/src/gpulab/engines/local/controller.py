@@ -283,13 +283,14 @@ class Controller:
         node = node or self.begin(name, "Pod", template["name"], boundary, Phase.PENDING)
         self.mark(node, Phase.PENDING)
         body = {key: value for key, value in template.items() if key not in ("retryStrategy", "synchronization")}
+        scope = {**scope, "pod.name": node.id}
         try:
-            filled = fill_all(body, {**scope, "pod.name": node.id})
+            filled = fill_all(body, scope)
             _check_deadline(filled.get("activeDeadlineSeconds", 1))
         except ValueError as error:
             raise self._fail(name, template["name"], boundary, str(error)) from error
         self._launched.add(name)
-        self.launcher.start(Pod(node.id, filled, self._container_nodes(node, template), deadline))
+        self.launcher.start(Pod(node.id, filled, body, scope, self._container_nodes(node, template), deadline))
         return node
 
     def _ended_pods(self) -> int:

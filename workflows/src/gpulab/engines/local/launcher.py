@@ -12,16 +12,20 @@ from gpulab.engines.protocol import Json, Phase
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod to run: a leaf template with all tags filled in.
+    """A pod to run.
 
     Attributes:
         id: the node's id.
+        template: a leaf template with all tags filled in.
+        raw: the same with its tags, which `scope` fills in: what a value brings is data, not a path of the template.
         containers: node ids of a container set's containers, by name.
         deadline: POSIX time at which it is stopped (`retryStrategy.backoff.maxDuration`), None for never.
     """
 
     id: str
     template: Json
+    raw: Json
+    scope: Mapping[str, str | None]
     containers: Mapping[str, str] = field(default_factory=dict)
     deadline: float | None = None
 

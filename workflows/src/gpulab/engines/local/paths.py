@@ -7,7 +7,10 @@ the text is changed to the real one.
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -42,3 +45,22 @@ class PathMap:
         if not self._pattern:
             return text
         return self._pattern.sub(lambda match: str(self.real(match[0])), text)
+
+
+@contextmanager
+def plain_path(folder: Path) -> Iterator[Path]:
+    """A path to the folder that a shell reads as one word, whatever the folder is called (`My GPU lab (2)`).
+
+    Real paths are put into scripts and into lists like PYTHONPATH, where a space or a colon would split them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if re.fullmatch(r"[\w./-]+", str(folder), re.ASCII):
+        yield folder
+        return
+    aside = Path(tempfile.mkdtemp(prefix="gpulab-"))
+    try:
+        link = aside / "pods"
+        link.symlink_to(folder, target_is_directory=True)
+        yield link
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -30,14 +30,16 @@ class LocalPod:
     """Runs a `Pod` in a folder of its own.
 
     Args:
-        folder: the run's folder.
+        pods: the folder of this run's pods.
+        logs: the folder of their output.
     """
 
     def __init__(
         self,
         pod: Pod,
         report: Callable[[Report], None],
-        folder: Path,
+        pods: Path,
+        logs: Path,
         settings: EngineSettings,
         resolve: Resolver,
         store: ArtifactStore,
@@ -47,10 +49,11 @@ class LocalPod:
         self.settings = settings
         self.resolve = resolve
         self.store = store
-        self.logs = folder / "logs"
-        self.folder = folder / "pods" / pod.id
+        self.logs = logs
+        self.folder = pods / pod.id
         self.template = pod.template
         self.containers = _containers(pod.template)
+        self._raw = _containers(pod.raw)
         self._paths: dict[str, PathMap] = {}
         self._images: dict[str, LocalImage] = {}
         self._codes: dict[str, int] = {}
@@ -170,8 +173,8 @@ class LocalPod:
         return 0, ""
 
     def _start(self, name: str) -> tuple[int, str]:
-        spec, paths = self.containers[name], self._paths[name]
-        container = prepare(spec, paths, self._images[name], self.settings.configmaps)
+        paths, image = self._paths[name], self._images[name]
+        container = prepare(self._raw[name], self.pod.scope, paths, image, self.settings.configmaps)
         guard = ReadOnly(self._guarded(name))
         try:
             code = self._run_process(name, container)

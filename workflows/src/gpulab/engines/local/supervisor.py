@@ -24,6 +24,7 @@ from gpulab.engines.local.features import select
 from gpulab.engines.local.images import load_resolver
 from gpulab.engines.local.launcher import Launcher, Report
 from gpulab.engines.local.locks import Mutexes
+from gpulab.engines.local.paths import plain_path
 from gpulab.engines.local.pods import LocalPod
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import Phase
@@ -33,16 +34,17 @@ STOP = Report("", None)
 
 
 class Supervisor:
-    """One run, from its folder."""
+    """One run, from its folder, with its pods in another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pods: Path) -> None:
         self.folder = folder
         self.settings = EngineSettings.load(folder / "engine.json")
         self.run = record.load(folder)
         home = Path(self.settings.home)
         resolve, store = load_resolver(self.settings), ArtifactStore(home / "artifacts")
-        make = partial(LocalPod, folder=folder, settings=self.settings, resolve=resolve, store=store)
-        self.launcher = Launcher(self.settings.limit, lambda pod, report: make(pod, report))
+        settings, logs = self.settings, folder / "logs"
+        make = partial(LocalPod, pods=pods, logs=logs, settings=settings, resolve=resolve, store=store)
+        self.launcher = Launcher(settings.limit, make)
         manifest = yaml.safe_load((folder / "workflow.yaml").read_text(encoding="utf-8"))
         manifest["spec"] = select(manifest["spec"])[0]
         self.controller = Controller(manifest, self.run, self.launcher, Mutexes(home / "locks"))
@@ -91,6 +93,7 @@ class Supervisor:
 def main(folder: Path) -> int:
     """Run it; the exit code is 0 when `run.json` tells the end, whatever that end is."""
     asked: list[int] = []
+    supervisor: Supervisor | None = None
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         asked.append(1)
@@ -99,15 +102,16 @@ def main(folder: Path) -> int:
         if supervisor:
             supervisor.launcher.reports.put(STOP)
 
-    supervisor: Supervisor | None = None
     signal.signal(signal.SIGTERM, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     try:
-        supervisor = Supervisor(folder)
-        if asked:
-            supervisor.launcher.reports.put(STOP)
-        supervisor.supervise()
+        with plain_path(folder / "pods") as pods:
+            supervisor = Supervisor(folder, pods)
+            if asked:
+                supervisor.launcher.reports.put(STOP)
+            supervisor.supervise()
         _after(supervisor.settings)
     except Exception as error:  # the reader has to learn of it, whatever it was
         traceback.print_exc()
@@ -127,7 +131,8 @@ def _give_up(folder: Path, supervisor: Supervisor | None, error: Exception) -> i
         supervisor.launcher.stop()
     try:
         run = supervisor.run if supervisor else record.load(folder)
-        record.end_killed(run, f"the engine failed: {error}")
+        if not run.phase.fulfilled:
+            record.end_killed(run, f"the engine failed: {error}")
         record.save(folder, run)
     except PlatformError as full:
         print(full, file=sys.stderr)
