@@ -40,13 +40,13 @@ check: setup ## lint, types, rendered YAML up to date
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/gpulab render --check workflows/rendered
+	@$(BIN)/gpulab render --check
 
 test: check ## everything: checks, then all tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 render: setup ## write the Argo YAML of all pipelines
-	@$(BIN)/gpulab render workflows/rendered
+	@$(BIN)/gpulab render
 
 lock: setup ## take the newest versions into requirements.lock
 	@$(BIN)/python workflows/tools/lock.py

@@ -1,4 +1,4 @@
-"""Fixtures that judge a student's model: in this process where only the numbers matter, as the platform does elsewhere."""
+"""Fixtures that judge a student's model in this process, where only the numbers matter."""
 
 import importlib.util
 import json

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_tests.verdict import Gate, Verdict, combine, exit_code
 
-GATES = st.lists(st.builds(Gate, st.sampled_from(["smoke", "fp32/right", "precision/a"]), st.sampled_from(list(Verdict))))
+GATES = st.lists(
+    st.builds(Gate, st.sampled_from(["smoke", "fp32/right", "precision/a"]), st.sampled_from(list(Verdict)))
+)
 
 
 @given(GATES, st.lists(st.sampled_from(["smoke", "fp32/*", "precision/*"])))
@@ -54,6 +56,8 @@ def test_the_exit_code_tells_whose_turn_it_is(verdict, cause, code):
 
 
 def test_a_gate_survives_its_json_form_and_the_accelerator_that_gpulab_adds():
-    gate = Gate("precision/a", Verdict.FAIL, 2.0, 1.5, "x", "layers.1", (4, 8), "precision.ratio", {"n": 1}, "why", "do")
+    gate = Gate(
+        "precision/a", Verdict.FAIL, 2.0, 1.5, "x", "layers.1", (4, 8), "precision.ratio", {"n": 1}, "why", "do"
+    )
     raw = json.loads(json.dumps(gate.to_dict())) | {"accelerator": "cpu"}
     assert Gate.from_dict(raw) == gate

@@ -50,8 +50,10 @@ class Lab:
 
 
 def isolated(home: Path) -> dict[str, str]:
-    """No settings of whoever runs the tests."""
-    return {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    """No settings of whoever runs the tests; only the caches of downloads are theirs."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    caches = {"UV_CACHE_DIR": str(cache / "uv"), "PIP_CACHE_DIR": str(cache / "pip")}
+    return caches | {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 @pytest.fixture(scope="session", autouse=True)

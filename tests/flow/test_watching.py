@@ -71,7 +71,7 @@ def test_git_push_alone_runs_and_tells_and_ignores_the_hooks_git_variables(lab: 
 
 def test_branches_and_deletions_start_nothing_and_say_why(lab: Any) -> None:
     assert lab.gpulab("connect").returncode == 0
-    done = lab.run("git", "push", "lab", "main:refs/heads/$(TOKEN)", "main:refs/heads/{{=6*7}}", "main:refs/heads/topic")
+    done = lab.run("git", "push", "lab", "main:refs/heads/$(TOKEN)", "main:refs/heads/{{workflow.uid}}", "main:refs/heads/topic")
     assert done.returncode == 0
     assert done.stderr.count("no run:") == 3
     assert not (lab.root / ".gpulab/runs").exists()

@@ -3,18 +3,17 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-
 from gpulab.engines.local.expressions import (
     RESULTS,
-    ExpressionError,
     check_retry,
     check_when,
     parse_depends,
     retry_holds,
     when_holds,
 )
+from gpulab.engines.local.grammar import ExpressionError
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 TASKS = ("a", "b-1", "verify")
 PLAIN = sorted(RESULTS)
@@ -71,7 +70,13 @@ def compare(left: str, operator: str, right: str, quoted: bool) -> Pair:
 @given(
     combined(
         st.one_of(
-            st.builds(compare, st.sampled_from(WORDS), st.sampled_from(["==", "!=", "<", ">="]), st.sampled_from(WORDS), st.booleans()),
+            st.builds(
+                compare,
+                st.sampled_from(WORDS),
+                st.sampled_from(["==", "!=", "<", ">="]),
+                st.sampled_from(WORDS),
+                st.booleans(),
+            ),
             st.builds(lambda x, y: (f"{x} < {y}", lambda _: x < y), st.integers(0, 99), st.integers(0, 99)),
             st.sampled_from([("true", lambda _: True), ("false", lambda _: False)]),
         )
@@ -135,8 +140,10 @@ def test_other_depends_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [*("a", "a == b == c", "a-b == c", "1 + 1 == 2", "x in y", "1a == 1", "a.b == c", "'a' =~ 'b'", "a == 'it''s'")]
-    + [*("== b", "true && x", "!x", "1 < a", "'a\\'b' == a", "(true", "true ? true : false", "{{item}} == a")],
+    [
+        *("a", "a == b == c", "a-b == c", "1 + 1 == 2", "x in y", "1a == 1", "a.b == c", "'a' =~ 'b'", "a == 'it''s'"),
+        *("== b", "true && x", "!x", "1 < a", "'a\\'b' == a", "(true", "true ? true : false", "{{item}} == a"),
+    ],
 )
 def test_other_whens_are_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
@@ -145,8 +152,18 @@ def test_other_whens_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["lastRetry.code == 1", "asInt('x') == 1", "len(lastRetry.message) > 2", "workflow.status == 'x'", "retries + 1 == 2"]
-    + ["lastRetry.message matches 'x'", "[1] == 1 in", "asInt(1.5) == 1", "lastRetry.exitCode", "sprig.upper('a') == 'A'"],
+    [
+        "lastRetry.code == 1",
+        "asInt('x') == 1",
+        "len(lastRetry.message) > 2",
+        "workflow.status == 'x'",
+        "retries + 1 == 2",
+        "lastRetry.message matches 'x'",
+        "[1] == 1 in",
+        "asInt(1.5) == 1",
+        "lastRetry.exitCode",
+        "sprig.upper('a') == 'A'",
+    ],
 )
 def test_other_retry_expressions_are_refused(text: str) -> None:
     with pytest.raises(ExpressionError):

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import yaml
-
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import RunStatus

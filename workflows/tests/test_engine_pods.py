@@ -1,23 +1,23 @@
 """What a container sees and leaves: paths, environment, images, messages, outputs, processes."""
 
-import os
+import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local.containers import kubelet_changes
 from gpulab.engines.local.paths import PathMap
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import NodeStatus, Phase
+from hypothesis import given
+from hypothesis import strategies as st
 
 IMAGE, DIGEST = "steps:test", "student@sha256:" + "a" * 64
+ON_LINUX = pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="only Linux lets a process adopt orphans")
 RESOLVER = """
 from pathlib import Path
 from gpulab.engines.local.images import LocalImage
@@ -82,7 +82,9 @@ def output(path: str = "/tmp/o") -> dict[str, Any]:
 
 
 def test_declared_paths_are_found_in_arguments_variables_and_lists(tmp_path: Path) -> None:
-    paths = PathMap(tmp_path / "root", {"/gpulab/given": tmp_path / "v"}, ["/app", "/gpulab/given/harness/deep", "/tmp"])
+    paths = PathMap(
+        tmp_path / "root", {"/gpulab/given": tmp_path / "v"}, ["/app", "/gpulab/given/harness/deep", "/tmp"]
+    )
     root, volume = tmp_path / "root", tmp_path / "v"
     assert paths.text("/gpulab/given/harness:/app/src:/apple") == f"{volume}/harness:{root}/app/src:/apple"
     assert paths.text("--out=/tmp/x --in /gpulab/given") == f"--out={root}/tmp/x --in {volume}"
@@ -120,7 +122,7 @@ def test_the_environment_is_small_and_brings_nothing_of_the_caller(
     node = run(engine, py(code, env=[{"name": "MINE", "value": "1"}]), outputs=output())
     expected = ["HOME", "LANG", "LC_ALL", "MINE", "OMP_NUM_THREADS", "PATH"]
     expected += ["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "TMPDIR"]
-    assert [name for name in eval(value(node)) if name != "LC_CTYPE"] == expected
+    assert [name for name in json.loads(value(node)) if name != "LC_CTYPE"] == expected
     assert "leaked" not in str(engine.folder("run").joinpath("supervisor.log").read_text())
 
 
@@ -141,8 +143,14 @@ def test_python_is_the_running_interpreter(engine: LocalEngine) -> None:
 
 @pytest.mark.parametrize(
     ("text", "names", "changes"),
-    [("$(TOKEN)", {"TOKEN"}, True), ("$(TOKEN)", set(), False), ("a$$b", set(), True), ("$(ls -l)", {"ls"}, False)]
-    + [("$TOKEN ${TOKEN}", {"TOKEN"}, False), ("$(", {""}, False)],
+    [
+        ("$(TOKEN)", {"TOKEN"}, True),
+        ("$(TOKEN)", set(), False),
+        ("a$$b", set(), True),
+        ("$(ls -l)", {"ls"}, False),
+        ("$TOKEN ${TOKEN}", {"TOKEN"}, False),
+        ("$(", {""}, False),
+    ],
 )
 def test_what_the_kubelet_would_expand_is_known(text: str, names: set[str], changes: bool) -> None:
     assert kubelet_changes(text, names) == changes
@@ -188,7 +196,9 @@ def image(tmp_path: Path) -> Path:
 
 
 def test_an_image_by_digest_is_a_private_copy(engine: LocalEngine, image: Path) -> None:
-    code = "import student, os; open('/tmp/o', 'w').write(f'{student.ANSWER}:{os.getcwd()}:{os.environ[\"FROM_IMAGE\"]}')"
+    code = (
+        "import student, os; open('/tmp/o', 'w').write(f'{student.ANSWER}:{os.getcwd()}:{os.environ[\"FROM_IMAGE\"]}')"
+    )
     node = run(engine, py(f"{code}; open('/app/src/student.py', 'w').write('spoilt')", image=DIGEST), outputs=output())
     assert node.phase is Phase.SUCCEEDED, node.message
     answer, folder, from_image = value(node).split(":")
@@ -384,7 +394,10 @@ def test_an_input_artifact_of_a_set_is_shown_where_argo_shows_it(engine: LocalEn
             {"name": "main", "dependencies": ["inputs"], **sh("test -f /plan/plan.json && test -f /only/plan.json")},
         ],
     }
-    artifacts = [artifact("/plan/plan.json", "k/plan.json"), {**artifact("/only/plan.json", "k/plan.json"), "name": "b"}]
+    artifacts = [
+        artifact("/plan/plan.json", "k/plan.json"),
+        {**artifact("/only/plan.json", "k/plan.json"), "name": "b"},
+    ]
     assert run(engine, body, inputs={"artifacts": artifacts}).phase is Phase.SUCCEEDED
 
 
@@ -422,7 +435,7 @@ while not os.path.exists("/tmp/o") or not open("/tmp/o").read(): time.sleep(0.01
 """
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux's subreaper")
+@ON_LINUX
 def test_processes_left_behind_are_killed(engine: LocalEngine) -> None:
     started = time.monotonic()
     node = run(engine, py(DAEMON), outputs=output())
@@ -431,7 +444,7 @@ def test_processes_left_behind_are_killed(engine: LocalEngine) -> None:
     assert not any(alive(int(pid)) for pid in value(node).split())
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux's subreaper")
+@ON_LINUX
 def test_a_deadline_ends_children_that_ignore_it(engine: LocalEngine, tmp_path: Path) -> None:
     code = (
         "import os, signal, time\n"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from gpulab.engines.errors import AlreadyExists, CorruptRun, RunNotFound
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local.record import KILLED, node_id
@@ -41,7 +40,10 @@ def shared(tmp_path: Path) -> Path:
 def template(*scripts: str, **spec: Any) -> dict[str, Any]:
     """A DAG of independent shell scripts `t0`, `t1`, …; `{{workflow.parameters.dir}}` is the shared folder."""
     leaves = [
-        {"name": f"t{index}", "container": {"image": IMAGE, "command": ["sh", "-c", f"cd {{{{workflow.parameters.dir}}}}; {script}"]}}
+        {
+            "name": f"t{index}",
+            "container": {"image": IMAGE, "command": ["sh", "-c", f"cd {{{{workflow.parameters.dir}}}}; {script}"]},
+        }
         for index, script in enumerate(scripts)
     ]
     tasks = [{"name": leaf["name"], "template": leaf["name"]} for leaf in leaves]
@@ -172,7 +174,9 @@ for change in engine.follow("run"):
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGHUP], ids=["ctrl-c", "kill", "terminal closed"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGKILL, signal.SIGHUP], ids=["ctrl-c", "kill", "terminal closed"]
+)
 def test_the_run_goes_on_when_its_follower_is_stopped(engine: LocalEngine, shared: Path, number: int) -> None:
     settings = {"home": engine.settings.home, "platform_images": [IMAGE], "limit": 2}
     spec = json.dumps(template("touch started; while ! test -e go; do sleep 0.02; done; touch done"))
@@ -204,9 +208,7 @@ def test_whoever_submitted_need_not_wait(engine: LocalEngine, shared: Path) -> N
 
 
 @ON_LINUX
-def test_git_variables_do_not_reach_the_run(
-    engine: LocalEngine, shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_git_variables_do_not_reach_the_run(engine: LocalEngine, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GIT_DIR", "GIT_QUARANTINE_PATH", "GIT_CONFIG_COUNT"):
         monkeypatch.setenv(name, "/leaked")
     engine.submit("run", template("env > env; while ! test -e go; do sleep 0.02; done"), {"dir": str(shared)})
@@ -234,12 +236,18 @@ time.sleep(300)
 HANDLER = {
     "onExit": "bye",
     "templates": [
-        {"name": "main", "dag": {"tasks": [{"name": "a", "template": "t"}, {"name": "b", "template": "t", "depends": "a"}]}},
+        {
+            "name": "main",
+            "dag": {"tasks": [{"name": "a", "template": "t"}, {"name": "b", "template": "t", "depends": "a"}]},
+        },
         {
             "name": "t",
             "container": {"image": IMAGE, "command": ["sh", "-c", f"cd {{{{workflow.parameters.dir}}}}; {STUBBORN}"]},
         },
-        {"name": "bye", "container": {"image": IMAGE, "command": ["sh", "-c", "touch {{workflow.parameters.dir}}/bye"]}},
+        {
+            "name": "bye",
+            "container": {"image": IMAGE, "command": ["sh", "-c", "touch {{workflow.parameters.dir}}/bye"]},
+        },
     ],
 }
 
@@ -280,7 +288,9 @@ def test_a_run_that_waits_for_a_mutex_can_be_cancelled(engine: LocalEngine, shar
 
 
 @ON_LINUX
-@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGTERM]], ids=["kill -9", "two SIGTERM"])
+@pytest.mark.parametrize(
+    "signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGTERM]], ids=["kill -9", "two SIGTERM"]
+)
 def test_a_killed_supervisor_is_noticed_and_its_processes_end(
     engine: LocalEngine, shared: Path, signals: list[int]
 ) -> None:
@@ -297,7 +307,9 @@ def test_a_killed_supervisor_is_noticed_and_its_processes_end(
     eventually(lambda: not any(alive(pid) for pid in pids(shared)))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": "gpulab/run/v2"}', '{"schema": "gpulab/run/v1"}', "\0"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"schema": "gpulab/run/v2"}', '{"schema": "gpulab/run/v1"}', "\0"]
+)
 def test_a_damaged_record_is_named_with_what_to_do(engine: LocalEngine, text: str) -> None:
     engine.submit("run", template("true"), {})
     assert [*engine.follow("run")]

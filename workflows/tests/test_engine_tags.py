@@ -4,13 +4,22 @@ import json
 from typing import Any
 
 import pytest
+from gpulab.engines.local.scope import arguments_of, item_scope, parse_items, take_inputs, template_scope
+from gpulab.engines.local.tags import AbsentError, TagError, fill, fill_all, names, unsupported
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulab.engines.local.scope import arguments_of, item_scope, parse_items, take_inputs, template_scope
-from gpulab.engines.local.tags import AbsentError, TagError, fill, fill_all, names, unsupported
-
-HOSTILE = ["{{=6*7}}", "{{workflow.uid}}", "$(TOKEN)", "{{", "}}", "{{inputs.parameters.x}}", "'; rm -rf /; '", "\\", "\n"]
+HOSTILE = [
+    "{{=6*7}}",
+    "{{workflow.uid}}",
+    "$(TOKEN)",
+    "{{",
+    "}}",
+    "{{inputs.parameters.x}}",
+    "'; rm -rf /; '",
+    "\\",
+    "\n",
+]
 VALUES = st.one_of(st.text(max_size=40), st.sampled_from(HOSTILE), st.lists(st.sampled_from(HOSTILE)).map("".join))
 TEMPLATE = {"inputs": {"parameters": [{"name": "x"}, {"name": "y", "default": "{{workflow.name}}"}]}}
 
@@ -51,8 +60,20 @@ def test_any_text_is_filled_or_gives_the_own_error(text: str, scope: dict[str, s
 
 @pytest.mark.parametrize(
     "tag",
-    ["=6*7", "foo", "workflow.parameters", "tasks.a.outputs.result", "inputs.artifacts.x", "workflow.outputs.parameters.x", ""]
-    + ["steps.a.ip", "tasks.a.outputs.parameters", "lastRetry.exitCode", "workflow.labels.x", "inputs.parameters.{{item"],
+    [
+        "=6*7",
+        "foo",
+        "workflow.parameters",
+        "tasks.a.outputs.result",
+        "inputs.artifacts.x",
+        "workflow.outputs.parameters.x",
+        "",
+        "steps.a.ip",
+        "tasks.a.outputs.parameters",
+        "lastRetry.exitCode",
+        "workflow.labels.x",
+        "inputs.parameters.{{item",
+    ],
 )
 def test_tags_beyond_ours_are_named(tag: str) -> None:
     assert [*unsupported(f"x {{{{{tag}}}}}")] != []

@@ -2,15 +2,21 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpulab.engines.dispatch import rendered
 from gpulab.pipelines.catalogue import PIPELINES
 from gpulab.pipelines.settings import Settings
 from gpulab.rendering.workflows import drift, render_all, write_all
 
-COMMITTED = Path(__file__).parents[1] / "rendered"
+COMMITTED = Path(__file__).parents[1] / "src" / "gpulab" / "rendered"
 
 
 def test_the_committed_yaml_is_what_the_pipelines_render_to() -> None:
     assert drift(COMMITTED, Settings()) == [], "type `make render` and commit the result"
+
+
+def test_the_local_engine_runs_the_committed_yaml() -> None:
+    for name in PIPELINES:
+        assert rendered(name) == yaml.safe_load((COMMITTED / f"{name}.yaml").read_text())
 
 
 def test_rendering_twice_gives_the_same_bytes() -> None:

@@ -1,7 +1,7 @@
 """A student's LLaMA, written unlike the reference; FAULT plants a mistake, STYLE another correct way to write it."""
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 FAULT = ""
@@ -68,7 +68,9 @@ class Attention(nn.Module):
             mask = torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
             return (q @ k.transpose(-1, -2) / self.size**0.5 + mask).softmax(-1) @ v
         if FAULT == "nan":
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=torch.ones(t, t).triu(1).to(q.dtype) * float("-inf"))
+            return F.scaled_dot_product_attention(
+                q, k, v, attn_mask=torch.ones(t, t).triu(1).to(q.dtype) * float("-inf")
+            )
         return F.scaled_dot_product_attention(q, k, v, is_causal=FAULT != "no-mask")
 
 
@@ -91,11 +93,15 @@ class FeedForward(nn.Module):
             tiny = h * 1e-9
             return self.down(tiny / tiny.abs().amax(-1, keepdim=True) * h.abs().amax(-1, keepdim=True))
         if FAULT == "tf32":
-            h = ((h.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32) if h.dtype == torch.float32 else h
+            h = (
+                ((h.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+                if h.dtype == torch.float32
+                else h
+            )
         if FAULT == "bfloat16":
             h = h.bfloat16().to(h.dtype)
-        if FAULT == "bfloat16-by-hand" and h.dtype == torch.float16:
-            h = ((h.contiguous().view(torch.int16) + 4) & ~7).view(torch.float16)
+        if FAULT == "raises-in-half":
+            h = h + torch.zeros((), dtype=torch.float32).expand(h.shape)
         return self.down(h)
 
 

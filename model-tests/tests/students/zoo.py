@@ -1,7 +1,7 @@
 """Clean models of other kinds: what correct code looks like that a judge might take for a fault."""
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 
@@ -155,3 +155,25 @@ def conv(channels, blocks):
         for _ in range(2):
             model(torch.randn(16, 3, 12, 12))
     return model.eval()
+
+
+class Routed(nn.Module):
+    """Top-1 experts: rounding moves whole tokens to another expert."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(4))
+        self.routers = nn.ModuleList(nn.Linear(width, 8, bias=False) for _ in range(4))
+        self.experts = nn.ModuleList(nn.ModuleList(nn.Linear(width, width) for _ in range(8)) for _ in range(4))
+
+    def forward(self, x):
+        for norm, router, experts in zip(self.norms, self.routers, self.experts, strict=True):
+            h = norm(x)
+            weight, chosen = router(h).softmax(-1).max(-1)
+            for number, expert in enumerate(experts):
+                x = x + expert(h) * (weight * (chosen == number))[:, None]
+        return x
+
+
+def routed(width):
+    return Routed(width).eval()

@@ -8,10 +8,11 @@ real / floor: 0.99-1.05 on in-place nets, outlier channels, LayerScale under aut
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_iter, tree_map
 
 from model_tests.precision.mode import EagerMode
@@ -46,6 +47,20 @@ class Island(EagerMode):  # type: ignore[no-untyped-call]
         super().__init__()
         self.dtype, self.generator = dtype, generator
         self.rules: Rules = {} if rules is None else rules
+
+    def __enter__(self) -> Self:
+        """Take attention apart as well: a fused kernel is random in its schema, and on a GPU refuses fp32.
+
+        Torch's own parts of it compute in fp32 and round once.
+        """
+        self._attention = sdpa_kernel(SDPBackend.MATH)
+        self._attention.__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._attention.__exit__(*error)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -34,7 +34,7 @@ class Bench:
 
     def output(self, model: nn.Module, candidate: Candidate) -> Tensor:
         """Run the model as a server would; a contiguous tensor on the CPU."""
-        what = f"{candidate.name}: {signature(self.student.spec)}"
+        what = signature(self.student.spec)
         result = tensor(guard(what, forward, model, candidate, self.inputs), what)
         output_shape(result, self.student.spec, what)
         return packed(result)

@@ -43,7 +43,7 @@ def refuse_what_cannot_be_pushed(project: Project, allow_dirty: bool) -> None:
         raise InputError("this repository has no commit yet. Type: git add -A && git commit -m 'Start'")
     if git.commit_id("refs/heads/main") is None:
         raise InputError("there is no branch main here. Type: git branch -m main")
-    changed = git.text("status", "--porcelain").splitlines()
+    changed = git.run("status", "--porcelain").stdout.decode(errors="replace").splitlines()
     if changed and not allow_dirty:
         files = ", ".join(line[3:] for line in changed[:5])
         raise InputError(

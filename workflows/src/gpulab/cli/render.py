@@ -13,7 +13,7 @@ from gpulab.rendering.workflows import drift, render_all, write_all
 
 
 def render(
-    folder: Annotated[Path, typer.Argument(help="Where the YAML goes.")] = Path("workflows/rendered"),
+    folder: Annotated[Path, typer.Argument(help="Where the YAML goes.")] = Path("workflows/src/gpulab/rendered"),
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 when a file is not up to date.")
     ] = False,

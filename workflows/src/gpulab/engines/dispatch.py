@@ -1,11 +1,15 @@
 """From an event to a run of the local engine: what Argo's server does with a WorkflowEventBinding."""
 
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
 from gpulab.engines.errors import AlreadyExists
 from gpulab.engines.local_engine import local_engine
 from gpulab.errors import InputError
 from gpulab.events import Event, Refusal, Submission, push_run, select
 from gpulab.home import Home
-from gpulab.pipelines.settings import Settings
 
 MAIN = "refs/heads/main"
 
@@ -27,11 +31,15 @@ def submit(home: Home, project: str, submission: Submission) -> str:
     Raises:
         AlreadyExists: the name was used.
     """
-    from gpulab.rendering.workflows import pipeline_document  # Hera takes seconds to import; most verbs need none of it
-
-    template = pipeline_document(submission.pipeline, Settings())
-    local_engine(home, project).submit(submission.name, template, submission.parameters)
+    local_engine(home, project).submit(submission.name, rendered(submission.pipeline), submission.parameters)
     return submission.name
+
+
+def rendered(pipeline: str) -> dict[str, Any]:
+    """A pipeline as it is rendered and committed."""
+    text = files("gpulab").joinpath("rendered", f"{pipeline}.yaml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.safe_load(text)
+    return document
 
 
 def submit_again(home: Home, project: str, revision: str) -> str:

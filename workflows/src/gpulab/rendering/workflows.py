@@ -1,4 +1,8 @@
-"""Render every pipeline to `workflows/rendered/`, and say whether the committed files still match."""
+"""Render every pipeline to `workflows/rendered/`, and say whether the committed files still match.
+
+The files are part of the package (`workflows/rendered` is a link to them): what the local engine runs is read from
+there, not rendered again.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,5 @@
 """The local engine as its users see it: submit, follow, cancel, results."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -54,13 +53,13 @@ class LocalEngine:
             raise AlreadyExists(f"the run {name} exists already: gpulab watch {name}")
         manifest = _manifest(name, template, parameters)
         try:
-            self._lay_out(folder, name, manifest)
+            lock = self._lay_out(folder, name, manifest)
         except OSError as error:
             raise PlatformError(f"{folder}: cannot be written ({error.strerror or error})") from error
-        _detach(folder)
+        _detach(folder, lock)
 
-    def _lay_out(self, folder: Path, name: str, manifest: Json) -> None:
-        """Put the run's folder in place, whole or not at all; the first of two wins."""
+    def _lay_out(self, folder: Path, name: str, manifest: Json) -> int:
+        """Put the run's folder in place, whole or not at all; the first of two wins. Gives the held lock."""
         draft = self.home / "drafts" / f"{name}.{uuid.uuid4().hex}"
         draft.mkdir(parents=True)
         folder.parent.mkdir(exist_ok=True)
@@ -69,12 +68,15 @@ class LocalEngine:
             record.write_atomically(draft / "workflow.yaml", text)
             record.write_atomically(draft / "engine.json", self.settings.dump())
             record.save(draft, RunStatus(name, Phase.PENDING, started_at=record.now()))
+            lock = record.take_lock(draft)
             try:
                 draft.rename(folder)
             except OSError as error:
+                os.close(lock)
                 if folder.exists():
                     raise AlreadyExists(f"the run {name} exists already: gpulab watch {name}") from error
                 raise
+            return lock
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -155,12 +157,10 @@ def _check_parameters(spec: Json, given: Mapping[str, str]) -> Iterator[str]:
             yield f"parameter {name}: has to be a text, is {type(value).__name__}"
 
 
-def _detach(folder: Path) -> None:
+def _detach(folder: Path, lock: int) -> None:
     """Start the supervisor in its own session, with nothing of ours but the lock that says it lives."""
-    lock = os.open(folder / record.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the supervisor can handle it
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         with (folder / "supervisor.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "gpulab.engines.local.supervisor", str(folder.resolve()), str(lock)],
@@ -172,7 +172,6 @@ def _detach(folder: Path) -> None:
                 pass_fds=(lock,),
                 start_new_session=True,
             )
-        os.pwrite(lock, f"{process.pid}\n".encode(), 0)
     except OSError as error:
         raise PlatformError(f"{folder}: the run cannot be started ({error.strerror or error})") from error
     finally:
@@ -182,8 +181,13 @@ def _detach(folder: Path) -> None:
 
 
 def _supervisor(folder: Path) -> int | None:
-    text = (folder / record.LOCK).read_text(encoding="utf-8").strip()
-    return int(text) if text.isdigit() else None
+    """The process that runs it, which writes its id as the first thing; None when it does not come up."""
+    for _ in range(50):
+        text = (folder / record.LOCK).read_text(encoding="utf-8").strip()
+        if text.isdigit():
+            return int(text)
+        time.sleep(_POLL_SECONDS)
+    return None
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -1,6 +1,7 @@
 """Starts pods, a few at a time, and hears what becomes of them."""
 
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -79,6 +80,9 @@ class Launcher:
         try:
             if not self._stopped:
                 running.run()
+        except Exception as error:  # a fault of ours must end as an Error, not as a node that runs for ever
+            traceback.print_exc()
+            self.reports.put(Report(pod_id, Phase.ERROR, f"the engine failed: {error}"))
         finally:
             with self._guard:
                 del self._running[pod_id]

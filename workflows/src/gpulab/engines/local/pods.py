@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,7 +151,9 @@ class LocalPod:
             code, message = self._wait_for(self.containers[name].get("dependencies", []))
             if code == 0:
                 code, message = self._start(name)
-        except (ContainerError, OSError) as error:
+        except Exception as error:  # whatever it was, the container has not succeeded
+            if not isinstance(error, ContainerError | OSError):
+                traceback.print_exc()
             code, message = NOT_STARTED, str(error)
         with self._ended:
             self._codes[name], self._messages[name] = code, message

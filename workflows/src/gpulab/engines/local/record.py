@@ -118,6 +118,13 @@ def if_abandoned(folder: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def take_lock(folder: Path) -> int:
+    """Hold the run's lock: a descriptor, which the supervisor inherits and keeps until it ends."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
 def _locked(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

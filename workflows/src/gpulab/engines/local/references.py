@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulab.engines.local import tags
-from gpulab.engines.local.expressions import Depends, ExpressionError, check_retry, check_when, parse_depends
+from gpulab.engines.local.expressions import Depends, check_retry, check_when, parse_depends
+from gpulab.engines.local.grammar import ExpressionError
 from gpulab.engines.local.leaves import LEAVES, check_leaf
 from gpulab.engines.local.naming import named
 from gpulab.engines.local.retries import duration

@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 from gpulab.engines.local.errors import Saturated, TemplateError
-from gpulab.engines.local.expressions import ExpressionError, when_holds
+from gpulab.engines.local.expressions import when_holds
+from gpulab.engines.local.grammar import ExpressionError
 from gpulab.engines.local.scope import arguments_of, composed_outputs, node_scope
 from gpulab.engines.local.tags import Scope, TagError, fill
 from gpulab.engines.protocol import Json, NodeStatus, Phase
 
 if TYPE_CHECKING:
-    from gpulab.engines.local.controller import Controller
+    from gpulab.engines.local.execution import Executor
 
 Resolved = dict[str, tuple[str, dict[str, str | None]]]
 """By step: why it is skipped ("" when it runs), and its arguments."""
@@ -18,8 +19,9 @@ Resolved = dict[str, tuple[str, dict[str, str | None]]]
 class Steps:
     """One Steps node and its groups."""
 
-    def __init__(self, controller: "Controller", node: NodeStatus, template: Json, scope: Scope) -> None:
-        self.controller = controller
+    def __init__(self, executor: "Executor", node: NodeStatus, template: Json, scope: Scope) -> None:
+        self.executor = executor
+        self.tree = executor.tree
         self.node = node
         self.template = template
         self.scope = scope
@@ -35,56 +37,51 @@ class Steps:
             if not group.phase.fulfilled:
                 return
             self.node.outbound = [
-                found.id for child in self._children(group) for found in self.controller.outbound(child)
+                found.id for child in self.tree.children(group) for found in self.tree.outbound(child)
             ]
             if group.phase.bad:
-                self.controller.mark(self.node, Phase.FAILED, group.message)
+                self.tree.mark(self.node, Phase.FAILED, group.message)
                 return
             scope |= self._outcome(group, steps)
         self.node.outputs = composed_outputs(self.template, scope)
-        self.controller.mark(self.node, Phase.SUCCEEDED)
+        self.tree.mark(self.node, Phase.SUCCEEDED)
 
     def _group(self, index: int) -> NodeStatus:
         """The group's node, hung below the Steps or below what the group before ended with."""
         name = f"{self.node.name}[{index}]"
-        if known := self.controller.node(name):
+        if known := self.tree.node(name):
             return known
         parents = [self.node]
-        if index and (before := self.controller.node(f"{self.node.name}[{index - 1}]")):
-            parents = [found for child in self._children(before) for found in self.controller.outbound(child)] or [
-                before
-            ]
+        if index and (before := self.tree.node(f"{self.node.name}[{index - 1}]")):
+            parents = [found for child in self.tree.children(before) for found in self.tree.outbound(child)] or [before]
         for parent in parents:
-            self.controller.link(parent, name)
-        return self.controller.begin(name, "StepGroup", "", self.node.id, Phase.RUNNING)
-
-    def _children(self, group: NodeStatus) -> list[NodeStatus]:
-        return [self.controller.run.nodes[child] for child in group.children]
+            self.tree.link(parent, name)
+        return self.tree.begin(name, "StepGroup", "", self.node.id, Phase.RUNNING)
 
     def _run(self, group: NodeStatus, steps: list[Json], scope: Scope) -> None:
         if group.name not in self._resolved:
             try:
                 self._resolved[group.name] = {step["name"]: self._resolve(step, scope) for step in steps}
             except (TagError, ExpressionError) as error:
-                self.controller.mark(group, Phase.ERROR, f"failed to resolve references: {error}")
+                self.tree.mark(group, Phase.ERROR, f"failed to resolve references: {error}")
                 return
         waiting = False
         for step in steps:
             skipped, arguments = self._resolved[group.name][step["name"]]
             path = f"{group.name}.{step['name']}"
-            if skipped and not self.controller.node(path):
-                self.controller.begin(path, "Skipped", step["template"], self.node.id, Phase.SKIPPED, skipped)
+            if skipped and not self.tree.node(path):
+                self.tree.begin(path, "Skipped", step["template"], self.node.id, Phase.SKIPPED, skipped)
             try:
-                self.controller.execute(path, step["template"], arguments, self.node.id)
+                self.executor.execute(path, step["template"], arguments, self.node.id)
             except Saturated:
                 waiting = True
                 continue
             except TemplateError as error:
-                self.controller.link(group, path)
+                self.tree.link(group, path)
                 message = f"step group deemed errored due to child {path} error: {error}"
-                self.controller.mark(group, Phase.ERROR, message)
+                self.tree.mark(group, Phase.ERROR, message)
                 return
-            self.controller.link(group, path)
+            self.tree.link(group, path)
         if not waiting:
             self._close(group)
 
@@ -95,19 +92,19 @@ class Steps:
         return "", arguments_of(step, scope)
 
     def _close(self, group: NodeStatus) -> None:
-        children = self._children(group)
+        children = self.tree.children(group)
         if any(not child.phase.fulfilled for child in children):
             return
         bad = [child for child in children if child.phase.bad]
         if bad:
-            self.controller.mark(group, Phase.FAILED, f"child '{bad[0].id}' failed")
+            self.tree.mark(group, Phase.FAILED, f"child '{bad[0].id}' failed")
         else:
-            self.controller.mark(group, Phase.SUCCEEDED)
+            self.tree.mark(group, Phase.SUCCEEDED)
 
     def _outcome(self, group: NodeStatus, steps: list[Json]) -> Scope:
         scope: Scope = {}
         for step in steps:
-            node = self.controller.node(f"{group.name}.{step['name']}")
+            node = self.tree.node(f"{group.name}.{step['name']}")
             if node:
-                scope |= node_scope(f"steps.{step['name']}", node, self.controller.templates[step["template"]])
+                scope |= node_scope(f"steps.{step['name']}", node, self.executor.templates[step["template"]])
         return scope

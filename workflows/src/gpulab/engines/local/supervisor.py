@@ -59,7 +59,7 @@ class Supervisor:
         while True:
             if self.controller.operate():
                 return True
-            if self.controller.changed:
+            if self.controller.tree.changed:
                 continue
             if not self.launcher.busy and self.controller.wake_at is None:
                 return self.controller.finish(Phase.ERROR, "nothing can run any more, and the workflow is not over")
@@ -140,5 +140,7 @@ def _give_up(folder: Path, supervisor: Supervisor | None, error: Exception) -> i
 
 
 if __name__ == "__main__":
-    os.set_inheritable(int(sys.argv[2]), False)
+    held = int(sys.argv[2])
+    os.set_inheritable(held, False)
+    os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
     sys.exit(main(Path(sys.argv[1])))
