@@ -60,7 +60,7 @@ def zoo_spec():
 def produced(tmp_path):
     """Run the child's stages in this process and write what produce would have; returns the folder."""
 
-    def run(spec, seed=1):
+    def run(spec, seed=1, device="cpu"):
         import torch
         from model_tests.draw import draw
         from model_tests.producing import child, parent, settings
@@ -72,9 +72,9 @@ def produced(tmp_path):
             path.mkdir(exist_ok=True)
         settings.apply()
         handover = Handover(folder)
-        device = torch.device("cpu")
+        device = torch.device(device)
         handover.report["environment"] = settings.environment(device)
-        child.run(spec, list(draw(spec, seed).values()), handover, device)
+        child.run(spec, [x.to(device) for x in draw(spec, seed).values()], handover, device)
         handover.close()
         parent.write(out, parent.gather(spec, folder, out, Outcome("exited", 0, 0.0, 0)))
         return out
@@ -86,10 +86,10 @@ def produced(tmp_path):
 def judged(produced):
     """Produce and judge in this process; returns (result.json as JSON gives it back, gates by name)."""
 
-    def run(spec, seed=1):
+    def run(spec, seed=1, device="cpu", accelerator="cpu"):
         from model_tests.judging.case import judge
 
-        result = judge(spec, seed, produced(spec, seed), "cpu").content
+        result = judge(spec, seed, produced(spec, seed, device), accelerator).content
         result = json.loads(json.dumps(result, allow_nan=False))
         return result, {gate["name"]: gate for gate in result["gates"]}
 

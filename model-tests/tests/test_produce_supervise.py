@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from model_tests.producing.log import HEAD, TAIL, capture, last_line
@@ -23,8 +24,7 @@ def run(code, tmp_path, limits=ROOMY):
 def gone(pid):
     """Tell whether a process has ended; a zombie that nobody has collected has."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
 

@@ -9,7 +9,7 @@ STYLE = ""
 
 
 def halved(x):
-    return x.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled("cpu")
+    return x.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled(x.device.type)
 
 
 class RMSNorm(nn.Module):
@@ -65,11 +65,11 @@ class Attention(nn.Module):
     def mix(self, q, k, v):
         t = q.shape[2]
         if STYLE == "half":
-            mask = torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
+            mask = torch.full((t, t), float("-inf"), dtype=q.dtype, device=q.device).triu(1)
             return (q @ k.transpose(-1, -2) / self.size**0.5 + mask).softmax(-1) @ v
         if FAULT == "nan":
             return F.scaled_dot_product_attention(
-                q, k, v, attn_mask=torch.ones(t, t).triu(1).to(q.dtype) * float("-inf")
+                q, k, v, attn_mask=torch.ones(t, t, device=q.device).triu(1).to(q.dtype) * float("-inf")
             )
         return F.scaled_dot_product_attention(q, k, v, is_causal=FAULT != "no-mask")
 
@@ -121,7 +121,7 @@ class Block(nn.Module):
             return x.add_(self.feed_forward(self.ffn_norm(x)))
         x = x + self.attention(self.attention_norm(x))
         if FAULT == "float32-layer" and self.index == 1:
-            with torch.autocast("cpu", enabled=False):
+            with torch.autocast(x.device.type, enabled=False):
                 return x + self.feed_forward.float()(self.ffn_norm(x).float()).to(x.dtype)
         return x + self.feed_forward(self.ffn_norm(x))
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from model_tests.draw import draw
-from model_tests.judging import files, float32, half
+from model_tests.judging import files, float32, loss
 from model_tests.judging.census import census_gate
 from model_tests.judging.files import Run
 from model_tests.judging.float32 import Truth
@@ -115,7 +115,7 @@ def _judged(
     case = Case(spec, accelerator, produced, record, inputs, found, own, truth, reference, agrees)
     smoke = {"shape": list(found.output.shape), "parameters": record.memory.get("parameters", 0)}
     gates = [gate("smoke", Verdict.PASS, "smoke.passed", smoke), float32.finite_gate(found), right]
-    gates.append(_census(record, "float32"))
+    gates.append(_census(case, "float32"))
     modules = {}
     for name in spec.candidates:
         more, modules[name] = _candidate(case, name)
@@ -134,7 +134,7 @@ def _candidate(case: Case, name: str) -> tuple[list[Gate], list[dict[str, Any]]]
     # Where float32 is wrong, the model's own fp64 tells what the precision costs: the error is reported once.
     exact = case.truth.exact if case.truth and case.agrees else case.own
     modules = case.own or exact
-    measured = half.Measured(
+    measured = loss.Measured(
         candidate=candidate(name),
         run=files.candidate(case.produced, name, tuple(case.found.output.shape)),
         float32=case.found,
@@ -147,12 +147,13 @@ def _candidate(case: Case, name: str) -> tuple[list[Gate], list[dict[str, Any]]]
         ratio_bound=bounds.ratio_bound(case.accelerator, case.spec.max_ratio),
         floor_error=case.record.floor_errors.get(name, ""),
     )
-    gates = [_census(case.record, name), half.finite_gate(measured), half.precision_gate(measured)]
-    return gates, half.staircase(measured)
+    gates = [_census(case, name), loss.finite_gate(measured), loss.precision_gate(measured)]
+    return gates, loss.staircase(measured)
 
 
-def _census(record: Record, name: str) -> Gate:
-    return census_gate(name, record.census.get(name), record.instrument_errors.get(name, ""))
+def _census(case: Case, name: str) -> Gate:
+    record = case.record
+    return census_gate(name, record.census.get(name), record.instrument_errors.get(name, ""), case.found.calls)
 
 
 def _not_run(name: str, said: str) -> list[Gate]:

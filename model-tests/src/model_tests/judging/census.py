@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from model_tests.judging.gates import ROOT, gate
+from model_tests.precision.capture import Call, Key
 from model_tests.verdict import Gate, Verdict
 
 SHOWN_NAMES = 5
 KINDS = ("gemm", "parameter", "buffer", "cast")
 
 
-def census_gate(name: str, census: Mapping[str, Any] | None, error: str) -> Gate:
-    """FAIL when there is an offender, naming the first; INCONCLUSIVE when nothing could be counted."""
+def census_gate(name: str, census: Mapping[str, Any] | None, error: str, calls: Mapping[Key, Call]) -> Gate:
+    """FAIL when there is an offender, naming the first; INCONCLUSIVE when nothing could be counted.
+
+    `calls` are those of the float32 run: they know the shape of the module that is named.
+    """
     if census is None:
         return gate(f"census/{name}", Verdict.INCONCLUSIVE, "census.not-measured", {"detail": error or "no census"})
     offenders = [offender for offender in census["offenders"] if offender["what"] in KINDS]
@@ -28,4 +32,5 @@ def census_gate(name: str, census: Mapping[str, Any] | None, error: str) -> Gate
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     params |= {"module": names[0], "dtype": first["dtype"], "count": len(offenders), "names": shown}
     params["hint"] = "float32-island" if first["what"] == "gemm" and first["dtype"] == "float32" else ""
-    return gate(f"census/{name}", Verdict.FAIL, f"census.{first['what']}", params, **common)
+    fault = calls.get((first["name"], 0))
+    return gate(f"census/{name}", Verdict.FAIL, f"census.{first['what']}", params, fault=fault, **common)

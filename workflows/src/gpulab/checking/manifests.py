@@ -9,7 +9,7 @@ from gpulab.contract.lab import Lab
 from gpulab.contract.words import shown
 from gpulab.rendering.documents import DocumentError, read_documents
 from gpulab.rendering.matched import images_and_patches_matched
-from gpulab.rendering.overlays import overlay_of, render_build
+from gpulab.rendering.overlays import namespace_of, overlay_of, render_build
 from gpulab.rendering.release_rules.release import containers, mappings, pods, who
 from gpulab.rendering.released import released_problems
 
@@ -31,7 +31,7 @@ def overlay_findings(root: Path, environment: str, lab: Lab) -> list[Finding]:
         return list(error.problems)
     except DocumentError as error:
         return [Finding("error", told_as, "", str(error), "Correct the resource in gitops/.")]
-    namespace = build.content.get("namespace")
+    namespace = namespace_of(lab.project.slug, environment)
     problems = released_problems(documents, image=image, namespace=namespace, told_as=told_as)
     return [*problems, *images_and_patches_matched(build, documents), *_served(documents, image, told_as, lab)]
 

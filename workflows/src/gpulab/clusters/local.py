@@ -52,15 +52,15 @@ class LocalCluster:
             (objects / f"{name}.yaml").unlink()
         return gone
 
-    def smoke(self, documents: Sequence[Document], golden: Golden | None) -> Smoke:
+    def smoke(self, documents: Sequence[Document], golden: Golden) -> Smoke:
         """See `Cluster.smoke`; the service is really started, asked and stopped."""
         deployment = next((one for one in documents if one["kind"] == "Deployment"), None)
         if deployment is None:
             return Smoke(False, "the release has no Deployment: there is nothing to ask")
         with started(deployment, self.home) as service:
             ready = wait_until_ready(service.base, service.alive, READY_SECONDS)
-            if not ready.passed or golden is None:
-                return Smoke(ready.passed, ready.message + _tail(service.log, ready.passed))
+            if not ready.passed:
+                return Smoke(False, ready.message + _tail(service.log))
             return ask(service.base, golden, ANSWER_SECONDS)
 
 
@@ -75,6 +75,6 @@ def _write(path: Path, text: str) -> str:
     return "created" if before is None else "unchanged" if before == text else "configured"
 
 
-def _tail(log: Path, passed: bool) -> str:
+def _tail(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return "" if passed or not lines else f": {lines[-1][:200]}"
+    return f": {lines[-1][:200]}" if lines else ""

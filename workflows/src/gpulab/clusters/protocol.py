@@ -39,5 +39,5 @@ class Cluster(Protocol):
     def apply(self, documents: Sequence[Document], release: dict[str, Any]) -> list[str]:
         """Apply the documents, prune what the last release had and this one lacks; one line per change."""
 
-    def smoke(self, documents: Sequence[Document], golden: Golden | None) -> Smoke:
+    def smoke(self, documents: Sequence[Document], golden: Golden) -> Smoke:
         """Wait until the release is ready and send it one request."""

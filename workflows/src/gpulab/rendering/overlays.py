@@ -24,6 +24,11 @@ def overlay_of(environment: str) -> str:
     return f"gitops/overlays/{environment}"
 
 
+def namespace_of(slug: str, environment: str) -> str:
+    """The namespace that an environment's release lives in; it holds no Secret of the platform."""
+    return f"{slug}-{environment}"
+
+
 def render_overlay(project_dir: Path, environment: str, image: str, digest: str) -> str:
     """The manifests of one environment, with the image pinned: the same files and digest give the same text.
 

@@ -7,7 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpulab.forges.protocol import Forge
-from gpulab.rendering.overlays import render_overlay
+from gpulab.rendering.documents import DocumentError, read_documents
+from gpulab.rendering.overlays import namespace_of, render_overlay
+from gpulab.rendering.released import released_problems
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release, read_release
 
 RECORD_SCHEMA = "gpulab/results/v1"
@@ -19,12 +21,12 @@ class Proven:
 
     Attributes:
         release: what it claims.
-        manifests: the rendered YAML on the branch.
+        documents: the rendered manifests on the branch; empty when they cannot be read.
         problems: why it may not be applied; empty when it may.
     """
 
     release: Release
-    manifests: str
+    documents: list[dict[str, Any]]
     problems: list[str]
 
 
@@ -44,7 +46,20 @@ def prove(forge: Forge, revision: str, project: str, environment: str, record: M
     problems += [f"the branch holds {', '.join(extra)}; only {MANIFESTS} and {RELEASE} belong there"] if extra else []
     if not problems and rendered(forge, release) != manifests:
         problems.append(f"{MANIFESTS} is not what commit {release.source[:12]} renders to: it was edited by hand")
-    return Proven(release, manifests, problems)
+    documents, refused = allowed(release, manifests)
+    return Proven(release, documents, [*problems, *refused])
+
+
+def allowed(release: Release, manifests: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The documents of a release, and which of them may not be applied: kinds, images, namespace, references."""
+    try:
+        documents = read_documents(manifests)
+    except DocumentError as error:
+        return [], [f"{MANIFESTS}: {error}"]
+    image = f"{release.repository}@{release.digest}"
+    namespace = namespace_of(release.project, release.environment)
+    found = released_problems(documents, image=image, namespace=namespace, told_as=MANIFESTS)
+    return documents, [str(one) for one in found]
 
 
 def against_request(release: Release, project: str, environment: str) -> list[str]:

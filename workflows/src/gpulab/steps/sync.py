@@ -2,18 +2,16 @@
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from hera.workflows import Parameter
 from hera.workflows.io import Input, Output
 
-from gpulab.clusters.protocol import Cluster, Document, Golden
-from gpulab.forges.protocol import Forge, Status
+from gpulab.clusters.protocol import Cluster, Golden
+from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
-from gpulab.rendering.documents import DocumentError, read_documents
-from gpulab.rendering.released import released_problems
+from gpulab.rendering.documents import read_documents
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.proof import Proven, prove
 from gpulab.steps.release_file import MANIFESTS
@@ -35,35 +33,29 @@ def sync(inputs: SyncInput) -> Output:
     """Make one environment run one release; exit code 1 when it was refused or returned."""
     platform = from_environment(os.environ)
     cluster = platform.cluster(inputs.environment)
-    record = read_record()
+    newest = platform.forge.head(f"deploy/{inputs.environment}")
+    if newest != inputs.revision:
+        print(f"not applied: {inputs.environment} has a newer release, {newest}", flush=True)
+        return Output()
+    record, golden = read_record(), read_golden()
     proven = prove(platform.forge, inputs.revision, inputs.project, inputs.environment, record)
-    documents, problems = allowed(proven)
-    if problems:
+    if proven.problems:
         # the run may still be storing its record: exit code 3 looks again, and stays refused if it never comes
         code = 3 if record is None else 1
-        return _end(platform.forge, inputs, proven, "failure", f"refused: {problems[0]}", code)
-    return _end(platform.forge, inputs, proven, *_roll_out(platform.forge, cluster, inputs, proven, documents))
+        return _end(platform.forge, inputs, proven, "failure", f"refused: {proven.problems[0]}", code)
+    if golden is None:
+        return _end(
+            platform.forge, inputs, proven, "failure", f"refused: run {proven.release.run} left no golden answer"
+        )
+    return _end(platform.forge, inputs, proven, *_roll_out(platform.forge, cluster, inputs, proven, golden))
 
 
-def allowed(proven: Proven) -> tuple[list[dict[str, Any]], list[str]]:
-    """The documents of a release, and why they may not be applied; no problems when they may."""
-    try:
-        documents = read_documents(proven.manifests)
-    except DocumentError as error:
-        return [], [f"{MANIFESTS}: {error}"]
-    image = f"{proven.release.repository}@{proven.release.digest}"
-    found = released_problems(documents, image=image, told_as=MANIFESTS)
-    return documents, [*proven.problems, *map(str, found)]
-
-
-def _roll_out(
-    forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven, documents: Sequence[Document]
-) -> tuple[str, str]:
+def _roll_out(forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven, golden: Golden) -> tuple[State, str]:
     before = cluster.current()
     release = json.loads(proven.release.to_json()) | {"revision": inputs.revision}
-    for change in cluster.apply(documents, release):
+    for change in cluster.apply(proven.documents, release):
         print(change, flush=True)
-    smoke = cluster.smoke(documents, read_golden())
+    smoke = cluster.smoke(proven.documents, golden)
     if smoke.passed:
         return "success", smoke.message
     returned = _put_back(forge, cluster, before)
@@ -80,7 +72,7 @@ def _put_back(forge: Forge, cluster: Cluster, before: dict[str, Any] | None) -> 
     return f"commit {before['source'][:12]} is back"
 
 
-def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: Any, message: str, code: int = 1) -> Output:
+def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: State, message: str, code: int = 1) -> Output:
     context = f"gpulab/sync-{inputs.environment}"
     for revision in (inputs.revision, proven.release.source):
         forge.set_status(revision, Status(context, state, message[:140], inputs.run))
