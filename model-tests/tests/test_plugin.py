@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree  # noqa: S405 - pytest's own file
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import model_tests

@@ -39,7 +39,7 @@ def test_a_fault_fails_its_gate_and_is_named(student, llama_spec, judged, reques
     assert (result["verdict"], result["exit_code"]) == ("FAIL", 1)
 
 
-@pytest.mark.parametrize("fault", ["rope", "epsilon", "weight", "no-mask", "skipped-layer"])
+@pytest.mark.parametrize("fault", ["rope", "epsilon", "weight", "no-mask", "skipped-layer", "sign"])
 def test_a_wrong_formula_is_not_blamed_on_the_precision(student, llama_spec, judged, fault):
     student("llama", FAULT=fault)
     _, gates = judged(llama_spec())

@@ -140,7 +140,8 @@ class Llama(nn.Module):
             if FAULT == "skipped-layer" and n == 1:
                 continue
             x = layer(x)
-        return self.head(self.norm(x))
+        logits = self.head(self.norm(x))
+        return -logits if FAULT == "sign" else logits
 
 
 OUTLIER = 0.0

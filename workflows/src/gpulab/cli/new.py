@@ -1,6 +1,8 @@
 """`gpulab new`: make a project from the template that this gpulab came with."""
 
 import json
+import logging
+from contextlib import suppress
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +10,9 @@ from urllib.parse import unquote, urlparse
 
 import typer
 
-from gpulab.errors import InputError
+from gpulab.contract.read import read_lab
+from gpulab.errors import GpulabError, InputError
+from gpulab.forges.local.connect import connect
 
 TEMPLATE_SYNTAX = ("{{", "{%", "{#")
 
@@ -23,7 +27,9 @@ def new(
     """Ask the template's questions and make a project."""
     answers = {key: value for key, value in (("project_name", name), ("author", author)) if value}
     refuse_template_syntax(answers)
-    generate(template or own_template(), answers, output, no_input=defaults)
+    made = Path(generate(template or own_template(), answers, output, no_input=defaults))
+    with suppress(GpulabError):  # without git there is nothing to connect yet; `gpulab push` says what to type
+        connect(made, read_lab(made).project.slug)
 
 
 def refuse_template_syntax(answers: dict[str, str]) -> None:
@@ -44,6 +50,7 @@ def generate(template: str, answers: dict[str, str], output: Path, no_input: boo
     Raises:
         InputError: the folder exists, the template cannot be had, or an answer was refused.
     """
+    logging.getLogger("cookiecutter.hooks").disabled = True  # it would show a traceback for a refused answer
     from cookiecutter import exceptions
     from cookiecutter.main import cookiecutter
 
