@@ -28,5 +28,7 @@ def test_the_demo_runs_from_a_fresh_clone_and_keeps_its_environment(tmp_path: Pa
 
 def make_demo(clone: Path) -> subprocess.CompletedProcess[str]:
     """Type `make demo`, without whatever virtual environment the tests run in."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL")}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL")
+    }
     return subprocess.run(["make", "demo"], cwd=clone, env=inherited, capture_output=True, text=True, check=False)

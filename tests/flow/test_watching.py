@@ -71,7 +71,9 @@ def test_git_push_alone_runs_and_tells_and_ignores_the_hooks_git_variables(lab: 
 
 def test_branches_and_deletions_start_nothing_and_say_why(lab: Any) -> None:
     assert lab.gpulab("connect").returncode == 0
-    done = lab.run("git", "push", "lab", "main:refs/heads/$(TOKEN)", "main:refs/heads/{{workflow.uid}}", "main:refs/heads/topic")
+    done = lab.run(
+        "git", "push", "lab", "main:refs/heads/$(TOKEN)", "main:refs/heads/{{workflow.uid}}", "main:refs/heads/topic"
+    )
     assert done.returncode == 0
     assert done.stderr.count("no run:") == 3
     assert not (lab.root / ".gpulab/runs").exists()
@@ -91,7 +93,9 @@ def test_two_pushes_at_once_are_both_judged_and_the_newest_is_released(lab: Any)
     assert two.returncode == 0, two.stdout
     runs = sorted(path.name for path in (lab.root / ".gpulab/runs").glob("push-*"))
     assert {name.split("-")[1] for name in runs} == {first[:12], second[:12]}
-    release = json.loads(lab.run("git", "--git-dir", ".gpulab/forge.git", "show", "deploy/teaching:release.json").stdout)
+    release = json.loads(
+        lab.run("git", "--git-dir", ".gpulab/forge.git", "show", "deploy/teaching:release.json").stdout
+    )
     assert release["source"] == second
 
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 from gpulab.errors import InputError, PlatformError
+from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
 from gpulab.forges.local import LocalForge
 from gpulab.forges.local.connect import connect
 from gpulab.forges.local.git import Git
 from gpulab.forges.protocol import Status
 from gpulab.home import Home
-from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
 
 
 @pytest.fixture

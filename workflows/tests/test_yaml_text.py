@@ -21,7 +21,9 @@ def test_text_that_looks_like_something_else_is_quoted(text: str) -> None:
     assert to_yaml({"value": text}) == f"value: '{text}'\n"
 
 
-@pytest.mark.parametrize("text", ["echo '{{'", "{{=6*7}}", "}}}", "a {{ b", "x" * 300 + " {{inputs.parameters.a}} " + "y" * 300])
+@pytest.mark.parametrize(
+    "text", ["echo '{{'", "{{=6*7}}", "}}}", "a {{ b", "x" * 300 + " {{inputs.parameters.a}} " + "y" * 300]
+)
 def test_braces_and_long_lines_survive(text: str) -> None:
     rendered = to_yaml({"args": [text]})
     assert yaml.safe_load(rendered) == {"args": [text]}

@@ -39,6 +39,7 @@ def linux_only(package: dict) -> bool:
 
 
 def main() -> int:
+    """Resolve the newest versions and write both lock files."""
     uv("lock", "--upgrade", "--quiet")
     export = ("export", "--quiet", "--no-emit-project", "--no-emit-workspace", "--no-emit-local", "--no-header")
     exported = uv(*export, "--format", "requirements.txt")
@@ -50,7 +51,7 @@ def main() -> int:
         total = sum(wheel_size(p, system, machine) for p in chosen)
         header += f"# download {name}: {total / 1e6:.0f} MB\n"
     (ROOT / "requirements.lock").write_text(header + exported, encoding="utf-8")
-    note = "# Made by `make lock`: the same without torch, for those who take torch from another index (make setup TORCH_INDEX=…).\n"
+    note = "# Made by `make lock`: the same without torch, for `make setup TORCH_INDEX=…`.\n"
     (ROOT / "requirements-no-torch.lock").write_text(note + without_torch, encoding="utf-8")
     print(header, end="")
     return 0

@@ -3,10 +3,6 @@
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,15 +12,14 @@ from typing import Any
 import yaml
 
 from gpulab.engines.errors import AlreadyExists, CorruptRun
-from gpulab.engines.local import record, references
+from gpulab.engines.local import detach, record
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
-from gpulab.engines.local.features import select
+from gpulab.engines.local.manifest import workflow
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import Change, Json, NodeStatus, Phase, RunStatus
 from gpulab.errors import InputError, PlatformError
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_KINDS = ("WorkflowTemplate", "ClusterWorkflowTemplate")
 _POLL_SECONDS = 0.1
 
 
@@ -51,12 +46,12 @@ class LocalEngine:
         folder = self.folder(name)
         if folder.exists():
             raise AlreadyExists(f"the run {name} exists already: gpulab watch {name}")
-        manifest = _manifest(name, template, parameters)
+        manifest = workflow(name, template, parameters)
         try:
             lock = self._lay_out(folder, name, manifest)
         except OSError as error:
             raise PlatformError(f"{folder}: cannot be written ({error.strerror or error})") from error
-        _detach(folder, lock)
+        detach.start(folder, lock)
 
     def _lay_out(self, folder: Path, name: str, manifest: Json) -> int:
         """Put the run's folder in place, whole or not at all; the first of two wins. Gives the held lock."""
@@ -96,13 +91,7 @@ class LocalEngine:
         folder = self.folder(name)
         if record.load_truth(folder).phase.fulfilled:
             return
-        supervisor = _supervisor(folder)
-        patience = self.settings.grace_seconds + 15
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if supervisor:
-                _send(supervisor, number)
-            if record.wait_for_end(folder, patience):
-                break
+        detach.stop(folder, self.settings.grace_seconds + 15)
         record.load_truth(folder)
 
     def results(self, name: str) -> RunStatus:
@@ -115,88 +104,6 @@ class LocalEngine:
             return self.store.path(key)
         except ArtifactError as error:
             raise InputError(str(error)) from error
-
-
-def _manifest(name: str, template: Mapping[str, Any], parameters: Mapping[str, str]) -> Json:
-    """The Workflow that the template becomes with these parameters.
-
-    Raises:
-        InputError: names everything that cannot be run.
-    """
-    if template.get("kind") not in _KINDS:
-        raise InputError(f"kind: {template.get('kind')!r} cannot be run; it has to be {' or '.join(_KINDS)}")
-    spec, problems = select(template.get("spec"))
-    problems += [] if problems else references.check(spec)
-    problems += _check_parameters(spec, parameters)
-    if problems:
-        listed = "\n  ".join(problems)
-        raise InputError(f"{template.get('metadata', {}).get('name')}: the local engine cannot run this:\n  {listed}")
-    whole = dict(template["spec"])
-    whole["arguments"] = {
-        "parameters": [
-            {"name": item["name"], "value": parameters.get(item["name"], item.get("value"))}
-            for item in spec.get("arguments", {}).get("parameters", [])
-        ]
-    }
-    metadata = {"name": name, "uid": str(uuid.uuid4()), "creationTimestamp": record.now()}
-    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": whole}
-
-
-def _check_parameters(spec: Json, given: Mapping[str, str]) -> Iterator[str]:
-    declared = {item.get("name"): item for item in spec.get("arguments", {}).get("parameters", [])}
-    for name, item in declared.items():
-        value = given.get(name, item.get("value"))
-        if value is None:
-            yield f"parameter {name}: is missing"
-        elif "{{" in str(value):
-            yield f"parameter {name}: holds '{{{{', which Argo would expand: {str(value)[:80]!r}"
-    for name, value in given.items():
-        if name not in declared:
-            yield f"parameter {name}: is unknown; there are {', '.join(map(str, declared)) or 'none'}"
-        elif not isinstance(value, str):
-            yield f"parameter {name}: has to be a text, is {type(value).__name__}"
-
-
-def _detach(folder: Path, lock: int) -> None:
-    """Start the supervisor in its own session, with nothing of ours but the lock that says it lives."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the supervisor can handle it
-    try:
-        with (folder / "supervisor.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "gpulab.engines.local.supervisor", str(folder.resolve()), str(lock)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
-                cwd=folder,
-                pass_fds=(lock,),
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise PlatformError(f"{folder}: the run cannot be started ({error.strerror or error})") from error
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.close(lock)
-    threading.Thread(target=process.wait, daemon=True).start()
-
-
-def _supervisor(folder: Path) -> int | None:
-    """The process that runs it, which writes its id as the first thing; None when it does not come up."""
-    for _ in range(50):
-        text = (folder / record.LOCK).read_text(encoding="utf-8").strip()
-        if text.isdigit():
-            return int(text)
-        time.sleep(_POLL_SECONDS)
-    return None
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-    except PermissionError as error:
-        raise PlatformError(f"the run belongs to another user (process {pid})") from error
 
 
 def _patiently(folder: Path) -> RunStatus:

@@ -16,7 +16,7 @@ from gpulab.engines.local.scope import text, workflow_scope
 from gpulab.engines.local.tree import Tree
 from gpulab.engines.protocol import Json, NodeStatus, Phase, RunStatus
 
-STOPPED = "Stopped with strategy 'Terminate'"
+STOPPED, SHUT_DOWN = "Stopped with strategy 'Terminate'", "workflow shutdown with strategy: Terminate"
 
 
 class Controller:
