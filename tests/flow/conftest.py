@@ -43,6 +43,12 @@ class Lab:
         self.git("-c", "user.name=s", "-c", "user.email=s@localhost", "commit", "-qm", message)
         return self.git("rev-parse", "HEAD")
 
+    def with_one_test(self, body: str = "pass") -> None:
+        """Put one quick test in the place of the project's own, where these are not what is looked at."""
+        for file in (self.root / "tests").glob("*.py"):
+            file.unlink()
+        (self.root / "tests" / "test_one.py").write_text(f"import time\n\n\ndef test_one():\n    {body}\n")
+
     def deployed(self, environment: str) -> str | None:
         """The head of a deploy branch."""
         done = self.run("git", "ls-remote", "lab", f"refs/heads/deploy/{environment}")

@@ -18,6 +18,7 @@ EXPECTED = {
 def test_a_planted_fault_fails_names_its_module_and_releases_nothing(lab: Any, fault: str) -> None:
     gate, module = EXPECTED[fault]
     clean = lab.git("rev-parse", "HEAD:src")
+    lab.with_one_test()
     assert lab.gpulab("break", fault).returncode == 0
     lab.commit(f"break {fault}")
     push = lab.gpulab("push")

@@ -9,13 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-SLOW = "import time\n\n\ndef test_slow():\n    time.sleep(60)\n"
-
-
-def make_slow(lab: Any) -> None:
-    (lab.root / "tests" / "test_slow.py").write_text(SLOW)
-    lab.commit("slow tests")
-
 
 def start(lab: Any, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-u", "-m", "gpulab.cli", *arguments]
@@ -41,7 +34,8 @@ def only_run(lab: Any) -> str:
 
 
 def test_ctrl_c_stops_watching_and_cancel_stops_the_run(lab: Any) -> None:
-    make_slow(lab)
+    lab.with_one_test("time.sleep(60)")
+    lab.commit("slow tests")
     watcher = start(lab, "push")
     wait_for(watcher, "tests")
     os.killpg(watcher.pid, signal.SIGINT)
@@ -82,6 +76,8 @@ def test_branches_and_deletions_start_nothing_and_say_why(lab: Any) -> None:
 
 
 def test_two_pushes_at_once_are_both_judged_and_the_newest_is_released(lab: Any) -> None:
+    lab.with_one_test()
+    lab.commit("quick tests")
     assert lab.gpulab("connect").returncode == 0
     first = lab.git("rev-parse", "HEAD")
     one = start(lab, "push")
@@ -100,12 +96,12 @@ def test_two_pushes_at_once_are_both_judged_and_the_newest_is_released(lab: Any)
 
 
 def test_a_release_that_fails_its_smoke_request_is_put_back(lab: Any) -> None:
+    lab.with_one_test()
+    lab.commit("quick tests")
     assert lab.gpulab("push").returncode == 0
     before = json.loads((lab.root / ".gpulab/clusters/teaching/release.json").read_text())
     serve = lab.root / "src/gpu_lab_1/serve.py"
     serve.write_text("raise SystemExit('I do not start')\n")
-    for file in (lab.root / "tests").glob("test_*serv*.py"):
-        file.unlink()
     lab.commit("a service that does not start")
     push = lab.gpulab("push")
     assert "is back" in push.stdout, push.stdout

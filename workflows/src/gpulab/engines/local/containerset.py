@@ -36,6 +36,10 @@ class ContainerSet:
         log: where a container's output goes.
         started: called with a container's name when its process runs.
         ended: called with its name and end.
+
+    Attributes:
+        ends: how the containers ended, by name.
+        late: a deadline ended them.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class ContainerSet:
         ended: Callable[[str, End], None],
     ) -> None:
         self.ends: dict[str, End] = {}
+        self.late = False
         self._specs = specs
         self._shared = shared
         self._volumes = volumes
@@ -71,16 +76,15 @@ class ContainerSet:
         for thread in threads:
             thread.join()
 
-    def stop(self) -> bool:
-        """End all processes; False when there was nothing left to end."""
+    def stop(self, late: bool = False) -> None:
+        """End all processes; `late` says that it is for a deadline, if anything was left to end."""
         with self._change:
             self._stopping = True
+            self.late = late and len(self.ends) < len(self._specs)
             processes = [*self._processes.values()]
             self._change.notify_all()
-            left = len(self.ends) < len(self._specs)
         for process in processes:
             process.stop()
-        return left
 
     def _container(self, name: str) -> None:
         try:

@@ -54,7 +54,7 @@ class LocalPod:
         self._shared: list[Json] = pod.template.get("containerSet", {}).get("volumeMounts", [])
         self._paths: dict[str, PathMap] = {}
         self._images: dict[str, LocalImage] = {}
-        self._stopped = self._late = False
+        self._stopped = False
         self._containers = ContainerSet(
             self._specs,
             self._shared,
@@ -76,7 +76,7 @@ class LocalPod:
                 self.report(Report(node, Phase.FAILED, "Pod Failed whilst container running"))
             self.report(Report(self.pod.id, Phase.ERROR, f"init: Error (exit code 64): {error}"))
             return
-        timer = threading.Timer(self._seconds_left(), self._deadline)
+        timer = threading.Timer(self._seconds_left(), self._containers.stop, kwargs={"late": True})
         timer.daemon = True
         timer.start()
         self._containers.run()
@@ -87,9 +87,6 @@ class LocalPod:
         """End all processes of the pod."""
         self._stopped = True
         self._containers.stop()
-
-    def _deadline(self) -> None:
-        self._late = self._containers.stop()
 
     def _seconds_left(self) -> float:
         limits = [float(self.template.get("activeDeadlineSeconds", threading.TIMEOUT_MAX))]
@@ -150,7 +147,7 @@ class LocalPod:
         if node and end.code == 0:
             self.report(Report(node, Phase.SUCCEEDED))
         elif node:
-            phase = Phase.ERROR if end.code == NOT_STARTED and not self._late else Phase.FAILED
+            phase = Phase.ERROR if end.code == NOT_STARTED and not self._containers.late else Phase.FAILED
             self.report(Report(node, phase, _failure(name, end)))
 
     # After
@@ -159,11 +156,11 @@ class LocalPod:
         ends = self._containers.ends
         outputs: Json = {"exitCode": str(ends["main"].code)} if "main" in ends else {}
         trouble = ""
-        if "main" in ends and not (self._late or self._stopped):
+        if "main" in ends and not (self._containers.late or self._stopped):
             collected, trouble = collect(self.template, self._paths["main"], self.store, self.folder)
             outputs |= collected
         bad = [name for name in sorted(ends) if ends[name].code]
-        if self._late:
+        if self._containers.late:
             phase, message = Phase.FAILED, DEADLINE
         elif bad:
             phase, message = Phase.FAILED, _failure(bad[0], ends[bad[0]])

@@ -110,8 +110,12 @@ def load(folder: Path) -> RunStatus:
 
 @contextmanager
 def if_abandoned(folder: Path) -> Iterator[bool]:
-    """True, and the lock held meanwhile, when no supervisor works on the run."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    """True, and the lock held meanwhile, when no supervisor works on the run; False when that cannot be known."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR)
+    except OSError:  # somebody else's run, or a read-only disk
+        yield False
+        return
     try:
         yield _locked(descriptor)
     finally:
