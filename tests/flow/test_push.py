@@ -6,7 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.xdist_group("one push")  # they look at the same run
 
 Pushed = tuple[Any, subprocess.CompletedProcess[str]]
 
@@ -95,3 +98,17 @@ def test_production_gets_the_same_digest_by_pull_request(pushed: Pushed) -> None
     again = lab.gpulab("promote")
     assert again.returncode == 2
     assert "already runs" in again.stderr
+
+
+def test_a_corrupt_run_is_named(pushed: Pushed) -> None:
+    lab, _ = pushed
+    folder = next(one for one in (lab.root / ".gpulab" / "runs").iterdir() if one.name.startswith("push-"))
+    before = (folder / "run.json").read_bytes()
+    try:
+        (folder / "run.json").write_text("{")
+        done = lab.gpulab("watch", folder.name)
+        assert done.returncode in (2, 3)
+        assert "run.json" in done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        (folder / "run.json").write_bytes(before)

@@ -19,10 +19,14 @@ ITEM = re.compile(r"\(\d+:name:([a-z0-9-]+)[^)]*\)")
 
 
 def lines(home: Home, project: str, run: str) -> Iterator[Change]:
-    """The state changes of a run that are worth a line."""
+    """The state changes of a run that are worth a line; a step that was retried tells its last attempt's reason."""
+    reasons: dict[str, str] = {}
     for change in local_engine(home, project).follow(run):
+        if ATTEMPT.search(change.node):
+            reasons[ATTEMPT.sub("", change.node)] = change.message.removeprefix("main: ")
         if change.phase is not Phase.PENDING and means_something(change):
-            yield dataclasses.replace(change, node=ITEM.sub(r" on \1", change.node))
+            message = reasons.get(change.node, change.message) if change.phase.bad else change.message
+            yield dataclasses.replace(change, node=ITEM.sub(r" on \1", change.node), message=message)
 
 
 def means_something(change: Change) -> bool:

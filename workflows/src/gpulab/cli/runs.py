@@ -1,5 +1,6 @@
 """`gpulab run`, `watch`, `cancel`: start a run again, look at it, stop it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -84,7 +85,18 @@ def summarise(project: Project, name: str, results: dict[str, Any]) -> int:
     for gate in results["gates"]:
         if gate["verdict"] in ("FAIL", "INCONCLUSIVE"):
             say(f"  {coloured(gate['verdict'])} {gate['name']}")
+            if measured(gate):
+                say(f"    found:  {measured(gate)}")
             say(f"    why:    {gate['why']}")
             say(f"    change: {gate['change']}")
     say(f"report: {project.engine.artifact(f'{project.slug}/{name}/report.html')}")
     return int(results["exit_code"])
+
+
+def measured(gate: Mapping[str, Any]) -> str:
+    """What a gate measured, what is allowed, and where; empty when it measured nothing."""
+    if gate["value"] is None:
+        return ""
+    where = f", in {gate['module']}" if gate["module"] else ""
+    allowed = f" (allowed: {gate['bound']:.4g})" if gate["bound"] is not None else ""
+    return f"{gate['value']:.4g}{allowed} {gate['unit']}{where}"

@@ -73,11 +73,12 @@ def workflow_template(settings: Settings, pipeline: str, title: str, **fields: A
 def retry_platform_trouble() -> RetryStrategy:
     """Run again what the platform spoilt (a lost pod, exit code 3), never what the student's code did.
 
-    There is no `retryPolicy`: with an expression alone, the expression decides; with both, both must hold.
+    There is no `retryPolicy`: with an expression alone, the expression decides; with both, both must hold. And no
+    `maxDuration`: it counts from the start of the first attempt, so a slow one would never be tried again.
     """
     return RetryStrategy(
         limit="2",
-        backoff=strict(Backoff, duration="10s", factor="2", max_duration="5m"),
+        backoff=strict(Backoff, duration="10s", factor="2"),
         expression="lastRetry.status == 'Error' || asInt(lastRetry.exitCode) == 3",
     )
 

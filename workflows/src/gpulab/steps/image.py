@@ -1,6 +1,5 @@
 """`image`: say "pending", plan (refused in seconds, nothing queued), then build by digest."""
 
-import json
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +20,7 @@ class ImageOutput(Output):
 
     image: Annotated[str, output("image")]
     seed: Annotated[str, output("seed", "0")]
-    accelerators: Annotated[list[dict[str, str]], output("accelerators", "[]")]
+    accelerators: Annotated[list[dict[str, Any]], output("accelerators", "[]")]
     record: Annotated[dict[str, Any] | None, stored("record", "image.json")] = None
     plan: Annotated[dict[str, Any] | None, stored("plan", "plan.json")] = None
 
@@ -51,9 +50,12 @@ def to_output(prepared: Prepared) -> ImageOutput:
     )
 
 
-def pod(accelerator: str) -> dict[str, str]:
-    """One item of verify's fan-out: the accelerator, and how its pod gets there."""
-    return {"name": accelerator, "podSpecPatch": json.dumps(pod_spec_patch(accelerator), sort_keys=True)}
+def pod(accelerator: str) -> dict[str, Any]:
+    """One item of verify's fan-out: the accelerator, and how its pod gets there.
+
+    The patch is an object, which Argo turns into JSON; a text with quotes in it would arrive with backslashes.
+    """
+    return {"name": accelerator, "podSpecPatch": pod_spec_patch(accelerator)}
 
 
 def pod_spec_patch(accelerator: str) -> dict[str, Any]:

@@ -1,0 +1,32 @@
+import json
+
+import pytest
+from gpulab.steps.image import pod
+from model_tests.hardware import catalogue
+
+
+def strings(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.items() for part in one for text in strings(part)]
+    if isinstance(value, list):
+        return [text for one in value for text in strings(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_the_cpu_asks_for_nothing() -> None:
+    assert pod("cpu") == {"name": "cpu", "podSpecPatch": {}}
+
+
+@pytest.mark.parametrize("name", sorted(set(catalogue()) - {"cpu"}))
+def test_a_gpu_pod_goes_to_its_node_and_only_produce_holds_the_gpu(name: str) -> None:
+    patch = pod(name)["podSpecPatch"]
+    assert patch["nodeSelector"] == {"nvidia.com/gpu.product": catalogue()[name].product_label}
+    assert [one["name"] for one in patch["containers"]] == ["produce"]
+    assert patch["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_no_text_of_an_item_needs_escapes(name: str) -> None:
+    """Argo passes the strings of an item's fields on as they stand in JSON, escapes included."""
+    for text in strings(pod(name)):
+        assert json.dumps(text) == f'"{text}"'
