@@ -43,7 +43,7 @@ check: setup ## lint, types, rendered YAML up to date
 	@$(BIN)/gpulab render --check
 
 test: check ## everything: checks, then all tests
-	@$(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print((os.cpu_count() or 1) + 1)") --dist loadgroup
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print((os.cpu_count() or 1) + 1)") --dist loadgroup
 
 render: setup ## write the Argo YAML of all pipelines
 	@$(BIN)/gpulab render

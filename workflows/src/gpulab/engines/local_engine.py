@@ -17,6 +17,7 @@ def local_engine(home: Home, project: str) -> LocalEngine:
             configmaps={settings.config_map: config_map(home, project)},
             images="gpulab.images.resolver:resolver",
             images_settings={"home": str(home.root.resolve())},
+            limit=1,  # `verify` runs alone on a machine that it shares with `tests`: two at once spoil its timings
             after_run="gpulab.engines.outbox:after_run",
             after_run_settings={"home": str(home.root.resolve()), "project": project},
         )
