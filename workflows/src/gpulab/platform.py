@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gpulab.clusters.local import LocalCluster
 from gpulab.clusters.protocol import Cluster
-from gpulab.engines.outbox import put
 from gpulab.errors import PlatformError
 from gpulab.events import Event
 from gpulab.forges.local import LocalForge
+from gpulab.forges.local.outbox import put
 from gpulab.forges.protocol import Forge
 from gpulab.home import Home
 from gpulab.images.layout import Layout
@@ -45,13 +45,7 @@ def from_environment(environ: Mapping[str, str]) -> Platform:
     kind = environ.get("GPULAB_PLATFORM", "")
     if kind != "local":
         raise PlatformError(f"GPULAB_PLATFORM is {kind!r}; known: local. The ConfigMap `gpulab` sets it.")
-    missing = [name for name in ("GPULAB_HOME", "GPULAB_PROJECT") if not environ.get(name)]
-    if missing:
-        raise PlatformError(f"{' and '.join(missing)} missing: the ConfigMap `gpulab` sets them.")
+    if not environ.get("GPULAB_HOME"):
+        raise PlatformError("GPULAB_HOME is missing: the ConfigMap `gpulab` sets it.")
     home = Home(Path(environ["GPULAB_HOME"]))
     return local_platform(home, lambda event: put(home, event))
-
-
-def config_map(home: Home, project: str) -> dict[str, str]:
-    """The ConfigMap `gpulab` of the local engine."""
-    return {"GPULAB_PLATFORM": "local", "GPULAB_HOME": str(home.root), "GPULAB_PROJECT": project}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from gpulab.contract.lab import Lab
 from gpulab.contract.read import read_lab
+from gpulab.engines.dispatch import drain
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local_engine import local_engine
-from gpulab.engines.outbox import drain
 from gpulab.errors import InputError
 from gpulab.events import Event
 from gpulab.forges.local.connect import connect, working_tree

@@ -10,8 +10,7 @@ from gpulab.cli.follow import follow_plain
 from gpulab.cli.project import Project, connected
 from gpulab.cli.runs import watch_to_the_end
 from gpulab.cli.words import say
-from gpulab.engines.dispatch import latest_run, sync_run
-from gpulab.engines.outbox import drain
+from gpulab.engines.dispatch import drain, latest_run, sync_run
 from gpulab.errors import InputError, PlatformError
 from gpulab.forges.local.connect import REMOTE
 from gpulab.forges.local.git import clean_environment

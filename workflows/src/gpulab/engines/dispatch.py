@@ -1,6 +1,8 @@
 """From an event to a run of the local engine: what Argo's server does with a WorkflowEventBinding."""
 
+from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -9,6 +11,7 @@ from gpulab.engines.errors import AlreadyExists
 from gpulab.engines.local_engine import local_engine
 from gpulab.errors import InputError
 from gpulab.events import Event, Refusal, Submission, push_run, select
+from gpulab.forges.local.outbox import take
 from gpulab.home import Home
 
 MAIN = "refs/heads/main"
@@ -23,6 +26,16 @@ def deliver(home: Home, project: str, event: Event) -> str | Refusal:
         return submit(home, project, chosen)
     except AlreadyExists:
         return Refusal(f"run {chosen.name} exists already: this is the same event again")
+
+
+def drain(home: Home, project: str) -> None:
+    """Deliver the events that the steps of ended runs caused."""
+    take(home, lambda event: deliver(home, project, event))
+
+
+def after_run(settings: Mapping[str, str]) -> None:
+    """What the engine calls when a run has ended."""
+    drain(Home(Path(settings["home"])), settings["project"])
 
 
 def submit(home: Home, project: str, submission: Submission) -> str:

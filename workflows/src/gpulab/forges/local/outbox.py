@@ -1,13 +1,12 @@
 """Events that a step of a run caused, kept until the run has ended: the local forge's webhooks.
 
 A step cannot start a run itself: whatever a container leaves behind is killed when it ends. So the forge of a step
-puts its events here, and the engine delivers them after the run, or the next `gpulab` command does.
+puts its events here, and the engine takes them after the run, or the next `gpulab` command does.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from gpulab.events import Event, PullRequestEvent, PushEvent
 from gpulab.files import locked, read_json, write_json
@@ -20,20 +19,13 @@ def put(home: Home, event: Event) -> None:
     write_json(home.events / f"{time.time_ns():020}.json", {"kind": kind, **asdict(event)})
 
 
-def drain(home: Home, project: str) -> None:
-    """Deliver what is kept, oldest first; two who drain at the same time deliver each event once."""
+def take(home: Home, deliver: Callable[[Event], object]) -> None:
+    """Deliver what is kept, oldest first; two who take at the same time deliver each event once."""
     if not home.events.is_dir():
         return
-    from gpulab.engines.dispatch import deliver
-
     with locked(home.events):
         for file in sorted(home.events.glob("*.json")):
             document = read_json(file)
             kind = PushEvent if document.pop("kind") == "push" else PullRequestEvent
-            deliver(home, project, kind(**document))
+            deliver(kind(**document))
             file.unlink()
-
-
-def after_run(settings: Mapping[str, str]) -> None:
-    """What the engine calls when a run has ended."""
-    drain(Home(Path(settings["home"])), settings["project"])
