@@ -7,6 +7,7 @@ import pytest
 import torch
 from model_tests.judge import main
 from model_tests.judging.case import judge
+from model_tests.judging.golden import single_gate
 
 LLAMA = {"vocab_size": 128, "hidden_size": 32, "layers": 2, "heads": 4, "kv_heads": 2, "ffn_size": 64, "context": 32}
 
@@ -40,7 +41,7 @@ def test_a_clean_case_passes_with_every_gate_and_table(case):
     result = judge(spec, 1, folder, "cpu")
     names = [gate["name"] for gate in result.content["gates"]]
     assert names == ["smoke", "fp32/finite", "fp32/right", "census/float32", "census/float16", "finite/float16",
-                     "precision/float16", "benchmark"]  # fmt: skip
+                     "precision/float16", "batch-1", "benchmark"]  # fmt: skip
     assert result.content["fp32"]["nu"] < result.content["fp32"]["bound"]
     rows = result.content["modules"]["float16"]
     assert [row["name"] for row in rows][:2] == ["embed", "layers.0.attention_norm"]
@@ -278,15 +279,53 @@ def command(case, tmp_path):
 
 def test_the_command_writes_result_golden_and_message(command, tmp_path):
     code, result, message = command()
-    assert (code, result["verdict"], message) == (0, "PASS", "PASS: 7 gates passed\n")
+    assert (code, result["verdict"], message) == (0, "PASS", "PASS: 8 gates passed\n")
     assert (tmp_path / "golden.json").exists()
     assert result["environment"]["seconds"] > 0
 
 
 def test_a_spec_that_is_none_is_still_a_result(command):
     code, result, message = command(text='{"factory": 3}')
-    assert (code, result["exit_code"], result["gates"][0]["key"]) == (2, 2, "smoke.spec")
-    assert message.startswith("FAIL: smoke: ")
+    assert (code, result["exit_code"], result["gates"][0]["key"]) == (3, 3, "platform.error")
+    assert message.startswith("INCONCLUSIVE: smoke: ")
+
+
+def test_a_result_that_cannot_be_written_is_the_platforms_trouble(case, tmp_path):
+    spec, folder = case
+    (tmp_path / "spec.json").write_text(json.dumps(spec.to_dict()))
+    (tmp_path / "results").write_text("a file is in the way")
+    names = {"--spec": tmp_path / "spec.json", "--seed": 1, "--produced": folder, "--out": tmp_path / "results" / "a"}
+    assert main([str(part) for pair in names.items() for part in pair]) == 3
+
+
+def rows(*values: float) -> torch.Tensor:
+    return torch.tensor([[value, 2 * value] for value in values])
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        (rows(1.0), "PASS"),
+        (rows(1.0 + 1e-6), "PASS"),
+        (rows(1.1), "FAIL"),
+        (rows(0.0), "FAIL"),
+        (rows(math.nan), "FAIL"),
+        (rows(1.0, 2.0), "FAIL"),
+        (None, "INCONCLUSIVE"),
+    ],
+)
+def test_a_row_is_answered_alone_as_in_the_batch(alone, verdict):
+    assert single_gate(alone, rows(1.0, 2.0, 3.0), 1e-4).verdict == verdict
+
+
+def test_the_judges_own_lack_of_memory_is_not_the_students_fault(case, monkeypatch):
+    def full(*_arguments, **_more):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    spec, folder = case
+    monkeypatch.setattr("model_tests.judging.reference.Recorder", full)
+    with pytest.raises(RuntimeError, match="allocate"):
+        judge(spec, 1, folder, "cpu")
 
 
 def test_an_error_of_ours_is_inconclusive_and_exit_3(command, monkeypatch):

@@ -130,12 +130,12 @@ def test_garbage_threads_and_names_of_the_standard_library_do_no_harm(produce, t
     assert record["environment"]["tf32"] is False
 
 
-def test_a_spec_that_is_none_is_an_input_error(tmp_path):
+def test_a_spec_that_is_none_is_the_platforms_trouble(tmp_path):
     from model_tests.producing.parent import produce
 
     (tmp_path / "spec.json").write_text('{"factory": 3}')
     record = produce(tmp_path / "spec.json", tmp_path, tmp_path / "out")
-    assert (record["status"], record["stage"]) == ("input-error", "spec")
+    assert (record["status"], record["stage"]) == ("harness-error", "spec")
     assert "factory" in record["message"]
 
 

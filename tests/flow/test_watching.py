@@ -39,7 +39,7 @@ def test_ctrl_c_stops_watching_and_cancel_stops_the_run(lab: Any) -> None:
     watcher = start(lab, "push")
     wait_for(watcher, "tests")
     os.killpg(watcher.pid, signal.SIGINT)
-    assert watcher.wait(timeout=20) == 0
+    assert watcher.wait(timeout=20) == 130
     run = only_run(lab)
     assert phase(lab, run) == "Running"
     stopped = lab.gpulab("cancel")
@@ -48,6 +48,7 @@ def test_ctrl_c_stops_watching_and_cancel_stops_the_run(lab: Any) -> None:
     while phase(lab, run) == "Running" and time.monotonic() < deadline:
         time.sleep(0.2)
     assert phase(lab, run) == "Failed"
+    assert "pending" not in lab.run("cat", *map(str, (lab.root / ".gpulab/statuses").glob("*.json"))).stdout
     assert subprocess.run(["pgrep", "-f", str(lab.root)], capture_output=True, check=False).stdout == b""
     assert lab.deployed("teaching") is None
 

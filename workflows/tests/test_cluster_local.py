@@ -39,22 +39,31 @@ def cluster(tmp_path: Path) -> LocalCluster:
 
 def test_apply_says_what_changed_and_prunes_what_is_gone(cluster: LocalCluster) -> None:
     assert cluster.current() is None
-    assert cluster.apply([config_map("a", "1"), config_map("b", "1")], {"source": "one"}) == [
+    assert cluster.apply([config_map("a", "1"), config_map("b", "1")]) == [
         "lab.ConfigMap.a created",
         "lab.ConfigMap.b created",
     ]
-    assert cluster.apply([config_map("a", "2"), config_map("c", "1")], {"source": "two"}) == [
+    assert cluster.apply([config_map("a", "2"), config_map("c", "1")]) == [
         "lab.ConfigMap.b pruned",
         "lab.ConfigMap.a configured",
         "lab.ConfigMap.c created",
     ]
-    assert cluster.apply([config_map("a", "2"), config_map("c", "1")], {"source": "two"})[0].endswith("unchanged")
+    assert cluster.apply([config_map("a", "2"), config_map("c", "1")])[0].endswith("unchanged")
+    assert cluster.current() is None
+    cluster.keep({"source": "two"})
     assert cluster.current() == {"source": "two"}
 
 
+def test_what_was_applied_and_never_answered_is_not_the_current_release(cluster: LocalCluster) -> None:
+    cluster.apply([config_map("a", "1")])
+    cluster.keep({"source": "one"})
+    cluster.apply([config_map("a", "2")])
+    assert cluster.current() == {"source": "one"}
+
+
 def test_an_environment_whose_first_release_was_taken_out_runs_nothing(cluster: LocalCluster) -> None:
-    cluster.apply([config_map("a", "1")], {"source": "one"})
-    cluster.apply([], {})
+    cluster.apply([config_map("a", "1")])
+    cluster.apply([])
     assert cluster.current() is None
     assert list((cluster.folder / "objects").iterdir()) == []
 

@@ -65,7 +65,9 @@ def test_model_tests_knows_nothing_of_gpulab() -> None:
     assert [file for file in MODEL_TESTS.rglob("*.py") if any(one.startswith("gpulab") for one in imports(file))] == []
 
 
-@pytest.mark.parametrize("module", ["gpulab.cli.push", "gpulab.cli.promote", "gpulab.cli.check", "gpulab.pipelines.catalogue"])
+@pytest.mark.parametrize(
+    "module", ["gpulab.cli.push", "gpulab.cli.promote", "gpulab.cli.check", "gpulab.pipelines.catalogue"]
+)
 def test_no_torch_is_imported(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -25,7 +25,7 @@ def gate(name: str, verdict: str) -> dict[str, Any]:
 
 
 def verified(verdict: str = "PASS", exit_code: int = 0, name: str = "precision/float16") -> dict[str, Any]:
-    names = ["smoke", "fp32/right", "census/float16", "finite/float16", "precision/float16"]
+    names = ["smoke", "batch-1", "fp32/right", "census/float16", "finite/float16", "precision/float16"]
     gates = [gate(one, verdict if one == name else "PASS") for one in names]
     return {"schema": "gpulab/verify/v1", "verdict": verdict, "exit_code": exit_code, "gates": gates}
 
@@ -115,6 +115,18 @@ def test_a_red_pod_with_a_green_report_does_not_pass(tmp_path: Path) -> None:
     assert collect(run_folder(tmp_path), facts)["verdict"] != "PASS"
 
 
+def test_a_pod_that_broke_after_green_tests_is_not_a_failure(tmp_path: Path) -> None:
+    facts = RunFacts(**(FACTS.__dict__ | {"tests_status": "Error"}))
+    assert collect(run_folder(tmp_path), facts)["verdict"] == "INCONCLUSIVE"
+
+
+def test_tests_without_a_test_fail_in_words(tmp_path: Path) -> None:
+    facts = RunFacts(**(FACTS.__dict__ | {"tests_status": "Failed"}))
+    results = collect(run_folder(tmp_path, tests="<testsuites/>"), facts)
+    assert results["verdict"] == "FAIL"
+    assert "no test ran" in results["summary"]
+
+
 def test_a_refused_contract_needs_nothing_else(tmp_path: Path) -> None:
     write(tmp_path / "image.json", {"gates": [gate("contract", "FAIL")], "image": None, "exit_code": 2})
     results = collect(tmp_path, FACTS)
@@ -127,7 +139,17 @@ def test_an_empty_run_folder_is_the_platforms_trouble(tmp_path: Path) -> None:
     assert (results["verdict"], results["exit_code"]) == ("INCONCLUSIVE", 3)
 
 
-@pytest.mark.parametrize("text", ["", "<a", "<a/>", "not xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<a",
+        "<a/>",
+        "not xml",
+        '<?xml version="1.0" encoding="foo"?><a/>',
+        '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
+    ],
+)
 def test_a_strange_junit_file_is_no_traceback(tmp_path: Path, text: str) -> None:
     (tmp_path / "junit.xml").write_text(text)
     counts = read_junit(tmp_path / "junit.xml")

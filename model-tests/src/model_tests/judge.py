@@ -28,19 +28,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         spec = Spec.from_file(args.spec)
         result = judge(spec, args.seed, args.produced, args.accelerator, args.inputs)
     except SpecError as error:
-        result = Result.refused(args.accelerator, "smoke.spec", {"detail": str(error)})
+        result = Result.trouble(args.accelerator, f"the plan cannot be read: {error}")
     except Exception as error:
         traceback.print_exc()
         result = Result.trouble(args.accelerator, f"the judge itself failed: {type(error).__name__}")
     result.content["environment"]["seconds"] = round(time.monotonic() - started, 2)
+    try:
+        _leave(args, result)
+    except OSError as error:
+        print(f"judge: the result cannot be written: {error}")
+        return 3
+    print(f"judge: {result.content['message']}")
+    code: int = result.content["exit_code"]
+    return code
+
+
+def _leave(args: Any, result: Result) -> None:
     _write(args.out, json.dumps(result.content, indent=1, allow_nan=False) + "\n")
     if args.golden and result.golden is not None:
         _write(args.golden, json.dumps(result.golden, allow_nan=False) + "\n")
     if args.message:
         _write(args.message, result.content["message"] + "\n")
-    print(f"judge: {result.content['message']}")
-    code: int = result.content["exit_code"]
-    return code
 
 
 def _write(file: Path, text: str) -> None:

@@ -48,6 +48,15 @@ def read_json(path: Path, default: Any = None) -> Any:
 
 
 @contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn a document of another form than expected into an error that names its file."""
+    try:
+        yield
+    except (TypeError, AttributeError, KeyError) as error:
+        raise PlatformError(f"{path} is not what gpulab wrote ({error}). Move it away, then try again.") from error
+
+
+@contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder; other processes wait."""
     folder.mkdir(parents=True, exist_ok=True)

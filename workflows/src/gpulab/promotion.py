@@ -32,6 +32,9 @@ def propose(forge: Forge, results: Mapping[str, Any]) -> PullRequest:
     teaching, production = running(forge, TEACHING), running(forge, PRODUCTION)
     if teaching is None:
         raise InputError("nothing is released to teaching yet. Type `gpulab push`; a PASS releases it.")
+    said = forge.statuses(forge.head(TEACHING) or "").get("gpulab/sync-teaching")
+    if said is None or said.state != "success":
+        raise InputError(f"teaching does not run it: {said.description if said else 'its sync has not ended yet'}")
     if production and production.digest == teaching.digest and production.source == teaching.source:
         raise InputError(f"production already runs {teaching.digest[:19]}, the same as teaching")
     new = dataclasses.replace(teaching, environment="production")

@@ -16,9 +16,9 @@ from model_tests.judging.census import census_gate
 from model_tests.judging.files import Run
 from model_tests.judging.float32 import Truth
 from model_tests.judging.gates import gate
-from model_tests.judging.golden import golden
+from model_tests.judging.golden import answer, golden, single_gate, tolerance
 from model_tests.judging.record import Record, read
-from model_tests.judging.reference import MisfitError, Reference
+from model_tests.judging.reference import UNSUPPORTED, MisfitError, Reference
 from model_tests.judging.result import Result
 from model_tests.precision import bounds
 from model_tests.precision.candidates import candidate
@@ -26,9 +26,6 @@ from model_tests.precision.transport import DamagedError
 from model_tests.producing import settings
 from model_tests.spec import Spec
 from model_tests.verdict import Gate, Verdict
-
-# What torch says when a machine has no kernel for a dtype: nobody's mistake.
-UNSUPPORTED = ("not implemented for", "could not create a primitive", "Unsupported dtype", "not supported on CPU")
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,9 @@ def _ended(record: Record, accelerator: str, tables: Mapping[str, Any]) -> Resul
     # Signals that no program sends itself: the machine ended it, most often for lack of memory.
     if record.status == "crashed" and record.code in (-9, -15):
         return Result.trouble(accelerator, f"{record.message}, from outside", **tables)
+    if record.status in ("timeout", "out-of-memory") and record.stage == "float64":
+        detail = f"the harness's own float64 run met the limits of lab.toml: {record.message}"
+        return Result.trouble(accelerator, detail, **tables)
     if record.status != "ok":
         params = {"stage": record.stage, "detail": record.message}
         return Result.refused(accelerator, f"smoke.{record.status}", params, **tables)
@@ -120,9 +120,11 @@ def _judged(
     for name in spec.candidates:
         more, modules[name] = _candidate(case, name)
         gates += more
-    gates.append(_benchmark(record))
-    result = Result.of(accelerator, gates, **tables, fp32=float32.staircase(found, truth), modules=modules)
-    result.golden = golden(spec, produced, inputs, result.content)
+    parts = {**tables, "fp32": float32.staircase(found, truth), "modules": modules}
+    known, alone = Result.of(accelerator, gates, **parts).content, answer(produced)
+    gates += [single_gate(alone, found.output, tolerance(spec.serving_dtype, known)), _benchmark(record)]
+    result = Result.of(accelerator, gates, **parts)
+    result.golden = golden(spec, alone, inputs, known)
     return result
 
 

@@ -11,7 +11,7 @@ from model_tests.verdict import Cause, Gate, Verdict, combine, exit_code
 
 SCHEMA = "gpulab/verify/v1"
 # A result is a PASS only when all of these were decided; a course may judge milder, not the platform.
-REQUIRED = ("smoke", "fp32/*", "census/*", "finite/*", "precision/*")
+REQUIRED = ("smoke", "batch-1", "fp32/*", "census/*", "finite/*", "precision/*")
 LONGEST_MESSAGE = 300
 
 

@@ -43,7 +43,7 @@ def produce(
     try:
         spec = Spec.from_file(spec_file)
     except SpecError as error:
-        return write(out, _ended("input-error", "spec", str(error)))
+        return write(out, _ended("harness-error", "spec", str(error)))
     with tempfile.TemporaryDirectory(dir=out, prefix="handover-", ignore_cleanup_errors=True) as folder:
         command = _command(spec_file, inputs, Path(folder), accelerator, sources)
         limits = Limits(spec.timeout_seconds, spec.memory_gib * GIB)

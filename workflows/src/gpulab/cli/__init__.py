@@ -14,3 +14,6 @@ def main() -> None:
     except GpulabError as error:
         print(f"gpulab: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except OSError as error:
+        print(f"gpulab: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        raise SystemExit(3) from None

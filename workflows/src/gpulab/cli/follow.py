@@ -37,7 +37,7 @@ def means_something(change: Change) -> bool:
 
 
 def as_line(change: Change) -> str:
-    """`18:04:31  verify(0:cpu)  Failed  precision/float16: …`."""
+    """`18:04:31  verify on cpu      Failed     Error (exit code 1): …`."""
     message = f"  {change.message}" if change.message else ""
     return f"{change.time[11:19]}  {change.node:<18} {change.phase:<10}{message}".rstrip()
 

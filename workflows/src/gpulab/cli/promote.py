@@ -51,8 +51,10 @@ def opened(project: Project) -> PullRequest:
             f"the record of run {run} is gone. Type `gpulab run {teaching.source[:12]}` to prove it again."
         )
     open_one = [one for one in forge.pull_requests() if one.state == "open"]
-    if teaching and open_one and open_one[-1].branch == f"promote/{teaching.source[:12]}":
-        return open_one[-1]
+    base = forge.head("deploy/production")
+    same = [one for one in open_one if teaching and one.branch == f"promote/{teaching.source[:12]}"]
+    if same and (base is None or forge.is_ancestor(base, same[-1].head)):
+        return same[-1]
     return propose(forge, results)
 
 

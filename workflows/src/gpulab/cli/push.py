@@ -10,7 +10,7 @@ from gpulab.cli.follow import follow_plain
 from gpulab.cli.project import Project, connected
 from gpulab.cli.runs import watch_to_the_end
 from gpulab.cli.words import say
-from gpulab.engines.dispatch import drain, latest_run, sync_run
+from gpulab.engines.dispatch import attempts, drain, submit_again, sync_run
 from gpulab.errors import InputError, PlatformError
 from gpulab.forges.local.connect import REMOTE
 from gpulab.forges.local.git import clean_environment
@@ -25,10 +25,10 @@ def push(
     refuse_what_cannot_be_pushed(project, allow_dirty)
     git_push(project)
     head = project.git.commit_id("main") or ""
-    code = watch_to_the_end(project, latest_run(project.home, head))
-    if code == 0:
-        watch_sync(project, "teaching")
-    raise typer.Exit(code)
+    known = attempts(project.home, head)
+    run = known[-1] if known else submit_again(project.home, project.slug, head)
+    code = watch_to_the_end(project, run)
+    raise typer.Exit(code or watch_sync(project, "teaching"))
 
 
 def refuse_what_cannot_be_pushed(project: Project, allow_dirty: bool) -> None:
@@ -42,11 +42,16 @@ def refuse_what_cannot_be_pushed(project: Project, allow_dirty: bool) -> None:
         raise InputError("this repository has no commit yet. Type: git add -A && git commit -m 'Start'")
     if git.commit_id("refs/heads/main") is None:
         raise InputError("there is no branch main here. Type: git branch -m main")
+    branch = git.text("rev-parse", "--abbrev-ref", "HEAD")
+    if branch != "main":
+        where = "on no branch" if branch == "HEAD" else f"on {branch}"
+        raise InputError(f"you are {where}, and main is what is pushed. Type: git switch main && git merge {branch}")
     changed = git.run("status", "--porcelain").stdout.decode(errors="replace").splitlines()
     if changed and not allow_dirty:
         files = ", ".join(line[3:] for line in changed[:5])
+        more = " …" if len(changed) > 5 else ""
         raise InputError(
-            f"not committed: {files}{' …' if len(changed) > 5 else ''}. Type: git commit -am 'What I changed', "
+            f"not committed: {files}{more}. Type: git add -A && git commit -m 'What I changed', "
             "or `gpulab push --allow-dirty` to push the last commit without it"
         )
 

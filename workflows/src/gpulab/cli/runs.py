@@ -1,6 +1,7 @@
 """`gpulab run`, `watch`, `cancel`: start a run again, look at it, stop it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from gpulab.engines.dispatch import submit_again
 from gpulab.engines.protocol import Phase
 from gpulab.errors import InputError
 from gpulab.files import read_json
+from gpulab.forges.protocol import Status
 
 RunName = Annotated[str, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
 
@@ -21,18 +23,19 @@ def run(
 ) -> None:
     """Run a commit again, without a new one; watch it."""
     project = with_runs()
-    commit = project.platform.forge.git.commit_id(revision) or project.git.commit_id(revision)  # type: ignore[attr-defined]
+    commit = project.git.commit_id(revision)
     if commit is None:
         raise InputError(f"{revision!r} names no commit. Type a commit id, a branch or HEAD~1.")
     name = submit_again(project.home, project.slug, commit)
-    say(f"run {name} started. Ctrl-C stops watching, not the run.")
+    subject = project.git.text("log", "-1", "--format=%h %s", commit)
+    say(f"run {name} of {subject} started. Ctrl-C stops watching, not the run.")
     raise typer.Exit(watch_to_the_end(project, name))
 
 
 def watch(name: RunName = "") -> None:
     """Follow a run; Ctrl-C stops watching, not the run."""
     project = with_runs()
-    raise typer.Exit(watch_to_the_end(project, chosen(project, name)))
+    raise typer.Exit(watch_to_the_end(project, (name and chosen(project, name)) or chosen(project, "", prefix="push-")))
 
 
 def cancel(name: RunName = "") -> None:
@@ -44,7 +47,25 @@ def cancel(name: RunName = "") -> None:
         say(f"run {run_name} has ended already: {status.phase}")
         return
     project.engine.cancel(run_name)
+    close_status(project, run_name)
     say(f"run {run_name} is stopped")
+
+
+def started_at(folder: Path) -> float:
+    """When a run was submitted: its workflow is written once."""
+    file = folder / "workflow.yaml"
+    return file.stat().st_mtime if file.is_file() else 0.0
+
+
+def close_status(project: Project, run_name: str) -> None:
+    """The exit handler does not run when a run is stopped: what it left pending at the forge is closed here."""
+    forge = project.platform.forge
+    for folder in project.home.statuses.glob("*.json"):
+        for context, said in forge.statuses(folder.stem).items():
+            if said.run == run_name and said.state == "pending":
+                forge.set_status(
+                    folder.stem, Status(context, "error", "stopped by hand; it counts for nothing", run_name)
+                )
 
 
 def chosen(project: Project, name: str, prefix: str = "") -> str:
@@ -54,7 +75,7 @@ def chosen(project: Project, name: str, prefix: str = "") -> str:
         InputError: there is no such run; the known ones are named.
     """
     folders = [one for one in project.home.runs.iterdir() if one.is_dir() and one.name.startswith(prefix)]
-    known = [one.name for one in sorted(folders, key=lambda one: one.stat().st_ctime)]
+    known = [one.name for one in sorted(folders, key=started_at)]
     if name and name not in known:
         raise InputError(f"there is no run {name!r}. The last ones: {', '.join(known[-5:]) or 'none'}")
     if not known:
@@ -68,7 +89,7 @@ def watch_to_the_end(project: Project, name: str) -> int:
         follow(project.home, name, project.slug)
     except KeyboardInterrupt:
         say(f"\nstopped watching; run {name} goes on. Look again: gpulab watch {name}. Stop it: gpulab cancel {name}")
-        return 0
+        return 130
     results = read_json(project.engine.artifact(f"{project.slug}/{name}/results.json"))
     if results is not None:
         return summarise(project, name, results)

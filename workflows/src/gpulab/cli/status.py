@@ -1,6 +1,7 @@
 """`gpulab status`: the last runs, and what each environment runs now."""
 
 from gpulab.cli.project import with_runs
+from gpulab.cli.runs import started_at
 from gpulab.cli.words import coloured, say
 from gpulab.events import ENVIRONMENTS
 from gpulab.files import read_json
@@ -9,9 +10,7 @@ from gpulab.files import read_json
 def status() -> None:
     """Show the last push runs and, per environment, commit, digest and smoke request."""
     project = with_runs()
-    runs = sorted(
-        (one for one in project.home.runs.glob("push-*") if one.is_dir()), key=lambda one: one.stat().st_ctime
-    )
+    runs = sorted((one for one in project.home.runs.glob("push-*") if one.is_dir()), key=started_at)
     for folder in runs[-5:]:
         results = read_json(project.engine.artifact(f"{project.slug}/{folder.name}/results.json"))
         word = results["verdict"] if results else str(project.engine.results(folder.name).phase)

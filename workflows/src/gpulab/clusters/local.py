@@ -32,9 +32,9 @@ class LocalCluster:
     def current(self) -> dict[str, Any] | None:
         """See `Cluster.current`."""
         release: dict[str, Any] | None = read_json(self.folder / "release.json")
-        return release or None
+        return release
 
-    def apply(self, documents: Sequence[Document], release: dict[str, Any]) -> list[str]:
+    def apply(self, documents: Sequence[Document]) -> list[str]:
         """See `Cluster.apply`."""
         with locked(self.folder):
             objects = self.folder / "objects"
@@ -43,8 +43,12 @@ class LocalCluster:
             changes = [f"{name} pruned" for name in self._prune(objects, set(wanted))]
             for name, text in sorted(wanted.items()):
                 changes.append(f"{name} {_write(objects / f'{name}.yaml', text)}")
-            write_json(self.folder / "release.json", release)
         return changes
+
+    def keep(self, release: dict[str, Any]) -> None:
+        """See `Cluster.keep`."""
+        with locked(self.folder):
+            write_json(self.folder / "release.json", release)
 
     def _prune(self, objects: Path, wanted: set[str]) -> list[str]:
         gone = sorted({file.stem for file in objects.glob("*.yaml")} - wanted)

@@ -34,10 +34,13 @@ class Cluster(Protocol):
     """One environment of one project."""
 
     def current(self) -> dict[str, Any] | None:
-        """The release that runs now (`release.json`), None when nothing was ever released."""
+        """The last release that answered its smoke request, None when there is none."""
 
-    def apply(self, documents: Sequence[Document], release: dict[str, Any]) -> list[str]:
-        """Apply the documents, prune what the last release had and this one lacks; one line per change."""
+    def apply(self, documents: Sequence[Document]) -> list[str]:
+        """Apply the documents, prune what was applied before and is not among them; one line per change."""
+
+    def keep(self, release: dict[str, Any]) -> None:
+        """Say that what is applied is this release, and that it works."""
 
     def smoke(self, documents: Sequence[Document], golden: Golden) -> Smoke:
         """Wait until the release is ready and send it one request."""

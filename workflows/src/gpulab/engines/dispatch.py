@@ -11,6 +11,7 @@ from gpulab.engines.errors import AlreadyExists
 from gpulab.engines.local_engine import local_engine
 from gpulab.errors import InputError
 from gpulab.events import Event, Refusal, Submission, push_run, select
+from gpulab.forges.local.git import Git
 from gpulab.forges.local.outbox import take
 from gpulab.home import Home
 
@@ -25,7 +26,9 @@ def deliver(home: Home, project: str, event: Event) -> str | Refusal:
     try:
         return submit(home, project, chosen)
     except AlreadyExists:
-        return Refusal(f"run {chosen.name} exists already: this is the same event again")
+        return Refusal(
+            f"run {chosen.name} exists already: this commit was judged before. To judge it again: gpulab run"
+        )
 
 
 def drain(home: Home, project: str) -> None:
@@ -61,10 +64,17 @@ def submit_again(home: Home, project: str, revision: str) -> str:
     Raises:
         InputError: the commit was never pushed.
     """
-    if not attempts(home, revision):
-        raise InputError(f"commit {revision[:12]} was never pushed. Type `gpulab push`.")
-    name = f"{push_run(revision, MAIN)}-{len(attempts(home, revision)) + 1}"
+    if not was_pushed(home, revision):
+        raise InputError(f"commit {revision[:12]} is not in the forge's main. Type `gpulab push`.")
+    known = attempts(home, revision)
+    name = push_run(revision, MAIN) + (f"-{len(known) + 1}" if known else "")
     return submit(home, project, Submission("push", name, {"project": project, "revision": revision, "ref": MAIN}))
+
+
+def was_pushed(home: Home, revision: str) -> bool:
+    """Whether the forge's main contains the commit."""
+    git = Git(home.repository)
+    return git.run("merge-base", "--is-ancestor", revision, MAIN, check=False).returncode == 0
 
 
 def attempts(home: Home, revision: str) -> list[str]:
@@ -72,18 +82,6 @@ def attempts(home: Home, revision: str) -> list[str]:
     base = push_run(revision, MAIN)
     names = [one.name for one in home.runs.glob(f"{base}*")]
     return sorted(names, key=lambda name: int(name.removeprefix(base).removeprefix("-") or "1"))
-
-
-def latest_run(home: Home, revision: str) -> str:
-    """The last run of a commit on main.
-
-    Raises:
-        InputError: it has none.
-    """
-    known = attempts(home, revision)
-    if not known:
-        raise InputError(f"commit {revision[:12]} has no run. Type `gpulab run {revision[:12]}`.")
-    return known[-1]
 
 
 def sync_run(home: Home, environment: str, revision: str) -> str | None:

@@ -26,6 +26,9 @@ SPEC = ["--spec", f"{SHARED}/plan.json"]
 JUDGES_SPEC = ["--spec", "/gpulab/judge/plan.json"]
 SEED = ["--seed", "{{inputs.parameters.seed}}"]
 ACCELERATOR = ["--accelerator", "{{inputs.parameters.accelerator}}"]
+PYTHON = ["python3", "-P", "-m"]
+"""Without the working directory on the path: a `model_tests/` in a student's repository is not the harness."""
+
 JUDGE = Resources(cpu_request="500m", cpu_limit="2", memory_request="1Gi", memory_limit="4Gi")
 JUDGED = Resources(cpu_request="1", cpu_limit="4", memory_request="4Gi", memory_limit="16Gi")
 
@@ -66,7 +69,7 @@ def _inputs(settings: Settings) -> None:
     _container(
         "inputs",
         image=settings.steps_image,
-        command=["python3", "-m", "model_tests.draw"],
+        command=[*PYTHON, "model_tests.draw"],
         args=[*SPEC, *SEED, "--out", GIVEN, "--harness", f"{GIVEN}/harness"],
         volumes=[scratch("given", GIVEN)],
         resources=JUDGE,
@@ -78,7 +81,7 @@ def _produce() -> None:
         "produce",
         dependencies=["inputs"],
         image="{{inputs.parameters.image}}",
-        command=["python3", "-m", "model_tests.produce"],
+        command=[*PYTHON, "model_tests.produce"],
         args=[*SPEC, "--inputs", f"{GIVEN}/inputs", "--out", f"{WORK}/produced", *ACCELERATOR],
         env=[Env(name="PYTHONPATH", value=f"{GIVEN}/harness:/app/src")],
         volumes=[
@@ -96,7 +99,7 @@ def _main(settings: Settings) -> None:
         "main",
         dependencies=["produce"],
         image=settings.steps_image,
-        command=["python3", "-m", "model_tests.judge"],
+        command=[*PYTHON, "model_tests.judge"],
         args=[*JUDGES_SPEC, *SEED, "--produced", f"{WORK}/produced", *ACCELERATOR, *results],
         volumes=[scratch("work", WORK), scratch("out", OUT)],
         resources=JUDGE,

@@ -17,7 +17,7 @@ def read_junit(path: Path) -> dict[str, Any] | None:
     try:
         # expat (2.4.1 and later) limits entity expansion, and ElementTree loads nothing external
         root = ElementTree.fromstring(path.read_bytes())  # noqa: S314
-    except ElementTree.ParseError:
+    except (ElementTree.ParseError, ValueError, LookupError):  # no XML, or an encoding that there is not
         return None
     cases = list(root.iter("testcase"))
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]

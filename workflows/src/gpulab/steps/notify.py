@@ -51,7 +51,7 @@ def notify_promotion(inputs: PromotionHead) -> Output:
 def _close(revision: str, context: str, run: str) -> Output:
     forge = from_environment(os.environ).forge
     said = forge.statuses(revision).get(context)
-    if said is None or said.state == "pending" or said.run != run:
+    if said is None or (said.state == "pending" and said.run == run):
         message = "the platform could not finish; this counts against nobody. Type `gpulab run` to try again"
         forge.set_status(revision, Status(context, "error", message, run))
     return Output()

@@ -45,13 +45,14 @@ def release(inputs: ReleaseInput) -> ReleaseOutput:
     platform = from_environment(os.environ)
     results = collect(Path(os.environ["GPULAB_RUN_DIR"]), RunFacts(**inputs.model_dump()))
     results |= {"engine": platform.name, "provenance": provenance()}
+    report = render(results)  # before anything is released: what fails here is tried again as a whole
     message = results["summary"]
     if results["verdict"] == "PASS":
         message = f"{message}; {deliver(platform.forge, inputs, results)}"
     platform.forge.set_status(inputs.revision, Status(PUSH_CONTEXT, state(results), message[:140], inputs.run))
     code = 0 if results["verdict"] == "PASS" else say(message, 1)
     print(message, flush=True)
-    return ReleaseOutput(results=results, report=render(results), exit_code=code)
+    return ReleaseOutput(results=results, report=report, exit_code=code)
 
 
 def state(results: dict[str, Any]) -> State:
@@ -87,7 +88,9 @@ def deliver(forge: Forge, inputs: ReleaseInput, results: dict[str, Any]) -> str:
         run=inputs.run,
         accelerator=results["plan"]["accelerators"][0],
     )
-    commit_release(forge, new, TEACHING, forge.head(TEACHING), f"Release {inputs.revision[:12]} to teaching")
+    head = forge.head(TEACHING)
+    if head is None or forge.read(head, RELEASE) != new.to_json():  # a second attempt finds its own release there
+        commit_release(forge, new, TEACHING, head, f"Release {inputs.revision[:12]} to teaching")
     return f"released to teaching as {image['digest'][:19]}"
 
 

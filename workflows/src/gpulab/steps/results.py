@@ -17,7 +17,7 @@ from gpulab.steps.junit import read_junit
 
 SCHEMA = "gpulab/results/v1"
 VERIFY_SCHEMA = "gpulab/verify/v1"
-REQUIRED = ("contract", "image", "tests", "smoke", "fp32/*", "census/*", "finite/*", "precision/*")
+REQUIRED = ("contract", "image", "tests", "smoke", "batch-1", "fp32/*", "census/*", "finite/*", "precision/*")
 """Gates that must be there; these and all others that are there must be decided."""
 
 INFORMATION_ONLY = ("benchmark",)
@@ -102,7 +102,11 @@ def tests_gate(status: str, counts: Mapping[str, Any] | None) -> Gate:
         return missing("tests", status)
     if status == "Succeeded" and counts["failed"] == 0:
         return gate("tests", Verdict.PASS, "tests.passed", f"{counts['total']} tests passed", 0, "failed tests")
-    first = counts["failures"][0] if counts["failures"] else {"name": "no test ran", "message": ""}
+    if counts["failed"] == 0 and status != "Failed":
+        return missing("tests", status)
+    if counts["total"] == 0:
+        return gate("tests", Verdict.FAIL, "tests.failed", "no test ran: tests/ holds none", 1, "failed tests")
+    first = counts["failures"][0] if counts["failures"] else {"name": "the run itself", "message": ""}
     detail = f"{counts['failed']} of {counts['total']} failed, first {first['name']}: {first['message']}".rstrip(": ")
     return gate("tests", Verdict.FAIL, "tests.failed", detail, counts["failed"], "failed tests")
 

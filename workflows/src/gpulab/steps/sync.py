@@ -9,6 +9,7 @@ from hera.workflows import Parameter
 from hera.workflows.io import Input, Output
 
 from gpulab.clusters.protocol import Cluster, Golden
+from gpulab.errors import PlatformError
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
 from gpulab.rendering.documents import read_documents
@@ -53,10 +54,11 @@ def sync(inputs: SyncInput) -> Output:
 def _roll_out(forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven, golden: Golden) -> tuple[State, str]:
     before = cluster.current()
     release = json.loads(proven.release.to_json()) | {"revision": inputs.revision}
-    for change in cluster.apply(proven.documents, release):
+    for change in cluster.apply(proven.documents):
         print(change, flush=True)
     smoke = cluster.smoke(proven.documents, golden)
     if smoke.passed:
+        cluster.keep(release)
         return "success", smoke.message
     returned = _put_back(forge, cluster, before)
     return "failure", f"{smoke.message}; {returned}"
@@ -65,16 +67,19 @@ def _roll_out(forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven,
 def _put_back(forge: Forge, cluster: Cluster, before: dict[str, Any] | None) -> str:
     """Apply the previous release again, from its own commit."""
     if before is None:
-        cluster.apply([], {})
+        cluster.apply([])
         return "removed again: there was no release before"
-    manifests = forge.read(before["revision"], MANIFESTS) or b""
-    cluster.apply(read_documents(manifests.decode()), before)
+    manifests = forge.read(before["revision"], MANIFESTS)
+    if manifests is None:
+        raise PlatformError(f"commit {before['revision']} cannot be read, so the release before cannot be put back")
+    cluster.apply(read_documents(manifests.decode()))
     return f"commit {before['source'][:12]} is back"
 
 
 def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: State, message: str, code: int = 1) -> Output:
     context = f"gpulab/sync-{inputs.environment}"
-    for revision in (inputs.revision, proven.release.source):
+    # a refused claim says nothing about the commit that it names
+    for revision in (inputs.revision, *(() if proven.problems else (proven.release.source,))):
         forge.set_status(revision, Status(context, state, message[:140], inputs.run))
     print(message, flush=True)
     return Output(exit_code=0 if state == "success" else say(message, code))

@@ -41,8 +41,9 @@ def connect(project: Path, slug: str) -> Home:
 
 
 def _write_hook(home: Home, hook: str, slug: str) -> None:
-    command = [sys.executable, "-m", "gpulab.forges.local.hook", hook, str(home.root.resolve()), slug]
+    command = shlex.join([sys.executable, "-m", "gpulab.forges.local.hook", hook])
     path = home.repository / "hooks" / hook
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n", encoding="utf-8")
+    # git runs a hook in the bare repository: a project that was moved or copied finds its own home
+    path.write_text(f'#!/bin/sh\nexec {command} "$(cd .. && pwd)" {shlex.quote(slug)}\n', encoding="utf-8")
     path.chmod(0o755)

@@ -1,7 +1,6 @@
 """The local forge: git plumbing for branches, a JSON file per commit for statuses."""
 
 import io
-import json
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from gpulab.errors import InputError, PlatformError
 from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
-from gpulab.files import locked, read_json, write_json
+from gpulab.files import locked, read_json, readable, write_json
 from gpulab.forges.local.git import Git
 from gpulab.forges.protocol import PullRequest, Status
 from gpulab.home import Home
@@ -87,7 +86,8 @@ class LocalForge:
     def statuses(self, revision: str) -> dict[str, Status]:
         """See `Forge.statuses`."""
         path = self.home.statuses / f"{revision}.json"
-        return {context: Status(**one) for context, one in read_json(path, default={}).items()}
+        with readable(path):
+            return {context: Status(**one) for context, one in read_json(path, default={}).items()}
 
     def open_pull_request(self, base: str, branch: str, title: str, body: str) -> PullRequest:
         """See `Forge.open_pull_request`."""
@@ -105,8 +105,11 @@ class LocalForge:
 
     def pull_requests(self) -> list[PullRequest]:
         """See `Forge.pull_requests`."""
-        files = self.home.pulls.glob("*.json") if self.home.pulls.is_dir() else []
-        return sorted((PullRequest(**json.loads(file.read_text())) for file in files), key=lambda pull: pull.number)
+        known = []
+        for file in sorted(self.home.pulls.glob("*.json")) if self.home.pulls.is_dir() else []:
+            with readable(file):
+                known.append(PullRequest(**read_json(file)))
+        return known
 
     def merge(self, number: int) -> str:
         """See `Forge.merge`."""

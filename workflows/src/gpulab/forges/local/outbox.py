@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from gpulab.events import Event, PullRequestEvent, PushEvent
-from gpulab.files import locked, read_json, write_json
+from gpulab.files import locked, read_json, readable, write_json
 from gpulab.home import Home
 
 
@@ -25,7 +25,9 @@ def take(home: Home, deliver: Callable[[Event], object]) -> None:
         return
     with locked(home.events):
         for file in sorted(home.events.glob("*.json")):
-            document = read_json(file)
-            kind = PushEvent if document.pop("kind") == "push" else PullRequestEvent
-            deliver(kind(**document))
+            with readable(file):
+                document = read_json(file)
+                kind = PushEvent if document.pop("kind") == "push" else PullRequestEvent
+                event = kind(**document)
+            deliver(event)
             file.unlink()
