@@ -35,7 +35,7 @@ def run(
 def watch(name: RunName = "") -> None:
     """Follow a run; Ctrl-C stops watching, not the run."""
     project = with_runs()
-    raise typer.Exit(watch_to_the_end(project, (name and chosen(project, name)) or chosen(project, "", prefix="push-")))
+    raise typer.Exit(watch_to_the_end(project, chosen(project, name, prefix="" if name else "push-")))
 
 
 def cancel(name: RunName = "") -> None:
