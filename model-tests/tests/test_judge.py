@@ -333,3 +333,22 @@ def test_an_error_of_ours_is_inconclusive_and_exit_3(command, monkeypatch):
     code, result, message = command()
     assert (code, result["verdict"], result["exit_code"]) == (3, "INCONCLUSIVE", 3)
     assert "ZeroDivisionError" in message
+
+
+@pytest.mark.parametrize("status", ["timeout", "out-of-memory"])
+@pytest.mark.parametrize(
+    ("stage", "verdict", "code"),
+    [
+        ("build", "FAIL", 2),
+        ("float32", "FAIL", 2),
+        ("float64", "INCONCLUSIVE", 3),
+        ("float16", "INCONCLUSIVE", 3),
+        ("golden", "INCONCLUSIVE", 3),
+    ],
+)
+def test_a_limit_met_by_the_harness_itself_is_not_the_students_fault(case, tmp_path, status, stage, verdict, code):
+    spec, folder = case
+    record = json.loads((folder / "record.json").read_text())
+    (tmp_path / "record.json").write_text(json.dumps(record | {"status": status, "stage": stage, "message": "met"}))
+    content = judge(spec, 1, tmp_path, "cpu").content
+    assert (content["verdict"], content["exit_code"]) == (verdict, code)
