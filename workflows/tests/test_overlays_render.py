@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from gpulab.contract import ContractError
 from gpulab.errors import PlatformError
+from gpulab.events import ENVIRONMENTS
 from gpulab.rendering import kustomize
 from gpulab.rendering.documents import read_documents
-from gpulab.rendering.overlays import ENVIRONMENTS, render_overlay
+from gpulab.rendering.overlays import render_overlay
 
 PROJECT = Path(__file__).parent / "resources/projects/valid"
 IMAGE = "gpulab.local/gpu-lab-1"

@@ -13,6 +13,7 @@ PUSHED_REF = r"^refs/heads/[A-Za-z0-9._/-]{1,200}$"
 COMMIT_ID = r"^[0-9a-f]{40}$"
 PROMOTION_CHECK = "gpulab/verify-promotion"
 ENVIRONMENTS = ("teaching", "production")
+TEACHING, PRODUCTION = (f"deploy/{environment}" for environment in ENVIRONMENTS)
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,14 @@ def _push(event: PushEvent, project: str) -> Submission | Refusal:
 
 
 def _pull_request(event: PullRequestEvent, project: str) -> Submission | Refusal:
-    if event.base != "deploy/production" or re.fullmatch(COMMIT_ID[1:-1], event.head) is None:
+    if event.base != PRODUCTION or re.fullmatch(COMMIT_ID[1:-1], event.head) is None:
         return Refusal("only pull requests to deploy/production are checked")
     return Submission("verify-promotion", f"promotion-{event.head[:12]}", {"project": project, "revision": event.head})
+
+
+def sync_context(environment: str) -> str:
+    """The commit status in which a sync of an environment tells its outcome."""
+    return f"gpulab/sync-{environment}"
 
 
 def push_run(revision: str, ref: str) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpulab.errors import InputError
+from gpulab.events import PRODUCTION, TEACHING, sync_context
 from gpulab.forges.protocol import Forge, PullRequest
-from gpulab.steps.release import TEACHING, commit_release
+from gpulab.steps.release import commit_release
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release, read_release
-
-PRODUCTION = "deploy/production"
 
 
 def running(forge: Forge, branch: str) -> Release | None:
@@ -32,7 +31,7 @@ def propose(forge: Forge, results: Mapping[str, Any]) -> PullRequest:
     teaching, production = running(forge, TEACHING), running(forge, PRODUCTION)
     if teaching is None:
         raise InputError("nothing is released to teaching yet. Type `gpulab push`; a PASS releases it.")
-    said = forge.statuses(forge.head(TEACHING) or "").get("gpulab/sync-teaching")
+    said = forge.statuses(forge.head(TEACHING) or "").get(sync_context("teaching"))
     if said is None or said.state != "success":
         raise InputError(f"teaching does not run it: {said.description if said else 'its sync has not ended yet'}")
     if production and production.digest == teaching.digest and production.source == teaching.source:

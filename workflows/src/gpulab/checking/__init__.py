@@ -15,7 +15,7 @@ from gpulab.contract.lab import Lab
 from gpulab.contract.read import read_lab
 from gpulab.contract.repository import read_dockerfile
 from gpulab.contract.sources import check_sources
-from gpulab.rendering.overlays import ENVIRONMENTS
+from gpulab.events import ENVIRONMENTS
 
 __all__ = ["check_project"]
 

@@ -39,6 +39,10 @@ class Project:
         """Forge, image store and clusters in `.gpulab/`."""
         return local_platform(self.home, self._deliver)
 
+    def stored(self, run: str, file: str) -> Path:
+        """Where a file that a run left under its prefix is; it may not be there."""
+        return self.engine.artifact(f"{self.slug}/{run}/{file}")
+
     def _deliver(self, event: Event) -> object:
         from gpulab.engines.dispatch import deliver
 

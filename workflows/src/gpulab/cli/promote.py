@@ -10,11 +10,10 @@ from gpulab.cli.push import watch_sync
 from gpulab.cli.words import say
 from gpulab.engines.dispatch import promotion_run
 from gpulab.errors import PlatformError
-from gpulab.events import PROMOTION_CHECK
+from gpulab.events import PRODUCTION, PROMOTION_CHECK, TEACHING
 from gpulab.files import read_json
 from gpulab.forges.protocol import PullRequest
 from gpulab.promotion import propose, running
-from gpulab.steps.release import TEACHING
 
 
 def promote(
@@ -45,13 +44,13 @@ def opened(project: Project) -> PullRequest:
     forge = project.platform.forge
     teaching = running(forge, TEACHING)
     run = teaching.run if teaching else ""
-    results = read_json(project.engine.artifact(f"{project.slug}/{run}/results.json"), default={"gates": []})
+    results = read_json(project.stored(run, "results.json"), default={"gates": []})
     if teaching and not results["gates"]:
         raise PlatformError(
             f"the record of run {run} is gone. Type `gpulab run {teaching.source[:12]}` to prove it again."
         )
     open_one = [one for one in forge.pull_requests() if one.state == "open"]
-    base = forge.head("deploy/production")
+    base = forge.head(PRODUCTION)
     same = [one for one in open_one if teaching and one.branch == f"promote/{teaching.source[:12]}"]
     if same and (base is None or forge.is_ancestor(base, same[-1].head)):
         return same[-1]

@@ -12,6 +12,7 @@ from gpulab.cli.runs import watch_to_the_end
 from gpulab.cli.words import say
 from gpulab.engines.dispatch import attempts, drain, submit_again, sync_run
 from gpulab.errors import InputError, PlatformError
+from gpulab.events import sync_context
 from gpulab.forges.local.connect import REMOTE
 from gpulab.forges.local.git import clean_environment
 from gpulab.forges.local.hook import QUIET
@@ -81,7 +82,7 @@ def watch_sync(project: Project, environment: str) -> int:
     if head is None or run is None:
         return 0
     follow_plain(project.home, run, project.slug)
-    said = forge.statuses(head).get(f"gpulab/sync-{environment}")
+    said = forge.statuses(head).get(sync_context(environment))
     if said is not None:
         say(f"{environment}: {said.state}: {said.description}")
     return 0 if said is not None and said.state == "success" else 1

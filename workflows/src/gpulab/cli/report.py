@@ -18,7 +18,7 @@ def report(
     """Print the path of the report, or open it."""
     project = with_runs()
     run = chosen(project, name, prefix="push-")
-    path = project.engine.artifact(f"{project.slug}/{run}/report.html")
+    path = project.stored(run, "report.html")
     if not path.is_file():
         raise InputError(f"run {run} has no report (yet). Type `gpulab watch {run}`.")
     say(str(path))

@@ -90,7 +90,7 @@ def watch_to_the_end(project: Project, name: str) -> int:
     except KeyboardInterrupt:
         say(f"\nstopped watching; run {name} goes on. Look again: gpulab watch {name}. Stop it: gpulab cancel {name}")
         return 130
-    results = read_json(project.engine.artifact(f"{project.slug}/{name}/results.json"))
+    results = read_json(project.stored(name, "results.json"))
     if results is not None:
         return summarise(project, name, results)
     status = project.engine.results(name)
@@ -110,7 +110,7 @@ def summarise(project: Project, name: str, results: dict[str, Any]) -> int:
                 say(f"    found:  {measured(gate)}")
             say(f"    why:    {gate['why']}")
             say(f"    change: {gate['change']}")
-    say(f"report: {project.engine.artifact(f'{project.slug}/{name}/report.html')}")
+    say(f"report: {project.stored(name, 'report.html')}")
     return int(results["exit_code"])
 
 

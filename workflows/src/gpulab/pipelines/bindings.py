@@ -19,7 +19,7 @@ from hera.workflows.models import (
     WorkflowTemplateRef,
 )
 
-from gpulab.events import COMMIT_ID, ENVIRONMENTS, PUSHED_REF
+from gpulab.events import COMMIT_ID, ENVIRONMENTS, PRODUCTION, PUSHED_REF
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.strict import strict
 
@@ -75,7 +75,7 @@ def _promotion(settings: Settings, project: str) -> WorkflowEventBinding:
         selector=(
             'discriminator == "gpulab" && metadata["x-github-event"] == ["pull_request"]'
             ' && payload.action in ["opened", "reopened", "synchronize", "synchronized"]'
-            f' && {head} matches "{COMMIT_ID}" && payload.pull_request.base.ref == "deploy/production"'
+            f' && {head} matches "{COMMIT_ID}" && payload.pull_request.base.ref == "{PRODUCTION}"'
         ),
         run=f'"promotion-" + {head}[0:12]',
         values=[_constant("project", project), _from("revision", head)],

@@ -12,9 +12,6 @@ from gpulab.rendering.kustomizations import Kustomization
 from gpulab.rendering.kustomize import build
 from gpulab.rendering.read_kustomizations import read_build
 
-ENVIRONMENTS = ("teaching", "production")
-"""The overlays that every project has, in the order in which a release reaches them."""
-
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

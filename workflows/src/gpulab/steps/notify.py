@@ -4,7 +4,7 @@ import os
 
 from hera.workflows.io import Input, Output
 
-from gpulab.events import PROMOTION_CHECK
+from gpulab.events import PROMOTION_CHECK, sync_context
 from gpulab.forges.protocol import Status
 from gpulab.platform import from_environment
 from gpulab.steps.io import EventInput
@@ -39,7 +39,7 @@ def notify(inputs: EventInput) -> Output:
 @truthful
 def notify_sync(inputs: SyncTarget) -> Output:
     """Close the status of a sync that ended before it said why."""
-    return _close(inputs.revision, f"gpulab/sync-{inputs.environment}", inputs.run)
+    return _close(inputs.revision, sync_context(inputs.environment), inputs.run)
 
 
 @truthful

@@ -12,6 +12,7 @@ from hera.workflows.io import Output
 from model_tests.report import render
 
 from gpulab import __version__
+from gpulab.events import TEACHING
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
 from gpulab.rendering.overlays import render_overlay
@@ -20,8 +21,6 @@ from gpulab.steps.notify import PUSH_CONTEXT
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release
 from gpulab.steps.results import RunFacts, collect
-
-TEACHING = "deploy/teaching"
 
 
 class ReleaseInput(EventInput):

@@ -10,6 +10,7 @@ from hera.workflows.io import Input, Output
 
 from gpulab.clusters.protocol import Cluster, Golden
 from gpulab.errors import PlatformError
+from gpulab.events import sync_context
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
 from gpulab.rendering.documents import read_documents
@@ -77,7 +78,7 @@ def _put_back(forge: Forge, cluster: Cluster, before: dict[str, Any] | None) -> 
 
 
 def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: State, message: str, code: int = 1) -> Output:
-    context = f"gpulab/sync-{inputs.environment}"
+    context = sync_context(inputs.environment)
     # a refused claim says nothing about the commit that it names
     for revision in (inputs.revision, *(() if proven.problems else (proven.release.source,))):
         forge.set_status(revision, Status(context, state, message[:140], inputs.run))
