@@ -18,7 +18,11 @@ RAW = {
     "candidates": ["float16", "bfloat16-autocast"],
     "allow_float32": ["layers.*.norm"],
     "max_ratio": 1.2,
+    "int8": {"schemes": ["weight-only"], "max_loss": 0.02, "evaluation": ""},
     "iterations": 5,
+    "max_slowdown": 0.03,
+    "budget_seconds": 30,
+    "gpus": 2,
     "timeout_seconds": 60,
     "memory_gib": 2.0,
     "serving_dtype": "float32",
@@ -47,6 +51,15 @@ allow_float32 = ["layers.*.norm"]
 max_ratio = 1.2
 [benchmark]
 iterations = 5
+max_slowdown = 0.03
+budget_seconds = 30
+anchor = ""
+[hardware]
+accelerators = ["t4"]
+gpus = 2
+[int8]
+schemes = ["weight-only"]
+max_loss = 0.02
 [limits]
 timeout_seconds = 60
 memory_gib = 2.0
@@ -64,6 +77,12 @@ def test_a_spec_survives_its_json_form():
     spec = Spec.from_dict(RAW)
     assert Spec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
     assert spec.to_dict() == RAW
+
+
+def test_what_an_older_plan_does_not_say_has_its_default():
+    older = {key: value for key, value in RAW.items() if key not in ("int8", "max_slowdown", "budget_seconds", "gpus")}
+    spec = Spec.from_dict(older)
+    assert (spec.int8, spec.max_slowdown, spec.budget_seconds, spec.gpus) == (None, None, 60, 1)
 
 
 def test_lab_toml_and_the_json_form_say_the_same(tmp_path):

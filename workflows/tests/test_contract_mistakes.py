@@ -137,8 +137,8 @@ MISTAKES = {
     "a mistyped table": (
         "[benchmark]",
         "[benchmarks]",
-        "lab.toml: benchmarks: unknown key, allowed: schema, project, model, inputs, precision, benchmark, hardware, "
-        'limits, serving, delivery; did you mean "benchmark"? Type: benchmark instead of benchmarks.',
+        "lab.toml: benchmarks: unknown key, allowed: schema, project, model, inputs, precision, int8, benchmark, "
+        'hardware, limits, serving, delivery; did you mean "benchmark"? Type: benchmark instead of benchmarks.',
     ),
     "a missing table": (
         "[limits]\ntimeout_seconds = 300\nmemory_gib = 8.0\n",

@@ -17,6 +17,7 @@ from model_tests.references import REFERENCES
 
 SCHEMA = "gpulab/spec/v1"
 CANDIDATES = ("float16", "bfloat16", "float16-autocast", "bfloat16-autocast")
+INT8_SCHEMES = ("weight-only", "dynamic")
 SERVING_DTYPES = ("float32", "float16", "bfloat16")
 FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 # Where lab.toml keeps what the spec has at its top level, for error messages.
@@ -31,6 +32,9 @@ LAB_KEYS = {
     "allow_float32": "precision.allow_float32",
     "max_ratio": "precision.max_ratio",
     "iterations": "benchmark.iterations",
+    "max_slowdown": "benchmark.max_slowdown",
+    "budget_seconds": "benchmark.budget_seconds",
+    "gpus": "hardware.gpus",
     "timeout_seconds": "limits.timeout_seconds",
     "memory_gib": "limits.memory_gib",
     "serving_dtype": "serving.dtype",
@@ -74,6 +78,35 @@ class InputSpec:
 
 
 @dataclass(frozen=True)
+class Int8Spec:
+    """INT8 forms to compare with float32; `max_loss` is in the unit of the task's metric."""
+
+    schemes: tuple[str, ...]
+    max_loss: float = 0.05
+    evaluation: str = ""
+
+    @classmethod
+    def from_dict(cls, raw: object, key: str) -> Int8Spec | None:
+        """Read the JSON form; None when nothing is asked for. SpecError names `key`."""
+        if raw is None:
+            return None
+        table = fields.table(raw, key, {"schemes", "max_loss", "evaluation"})
+        return cls(
+            schemes=fields.choices(table.get("schemes"), INT8_SCHEMES, f"{key}.schemes"),
+            max_loss=fields.number(table.get("max_loss", 0.05), f"{key}.max_loss", 0.0),
+            evaluation=_text_or_empty(table.get("evaluation", ""), f"{key}.evaluation"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"schemes": list(self.schemes), "max_loss": self.max_loss, "evaluation": self.evaluation}
+
+
+def _text_or_empty(raw: object, key: str) -> str:
+    return "" if raw == "" else fields.text(raw, key)
+
+
+@dataclass(frozen=True)
 class Spec:
     """Everything `draw`, `produce` and `judge` need to know about a project; see lab.toml for the meaning of each."""
 
@@ -87,7 +120,11 @@ class Spec:
     candidates: tuple[str, ...] = CANDIDATES
     allow_float32: tuple[str, ...] = ()
     max_ratio: float | None = None
+    int8: Int8Spec | None = None
     iterations: int = 20
+    max_slowdown: float | None = None
+    budget_seconds: float = 60.0
+    gpus: int = 1
     timeout_seconds: float = 300.0
     memory_gib: float = 8.0
     serving_dtype: str = "float32"
@@ -102,7 +139,7 @@ class Spec:
         factory = fields.text(table.get("factory"), "factory")
         if not FACTORY.fullmatch(factory):
             raise SpecError("factory", factory, 'module:function, as in "gpu_lab_1.model:build"')
-        ratio = table.get("max_ratio")
+        ratio, slowdown = table.get("max_ratio"), table.get("max_slowdown")
         return cls(
             factory=factory,
             inputs=_inputs(table.get("inputs")),
@@ -116,7 +153,11 @@ class Spec:
                 fields.text(p, "allow_float32") for p in fields.items(table.get("allow_float32", []), "allow_float32")
             ),
             max_ratio=None if ratio is None else fields.number(ratio, "max_ratio", 1.0),
+            int8=Int8Spec.from_dict(table.get("int8"), "int8"),
             iterations=fields.integer(table.get("iterations", 20), "iterations", 1),
+            max_slowdown=None if slowdown is None else fields.number(slowdown, "max_slowdown", 0.0),
+            budget_seconds=fields.number(table.get("budget_seconds", 60), "budget_seconds", 1.0),
+            gpus=fields.integer(table.get("gpus", 1), "gpus", 1),
             timeout_seconds=fields.number(table.get("timeout_seconds", 300), "timeout_seconds", 1.0),
             memory_gib=fields.number(table.get("memory_gib", 8.0), "memory_gib", 0.25),
             serving_dtype=fields.choice(table.get("serving_dtype", "float32"), SERVING_DTYPES, "serving_dtype"),
@@ -127,6 +168,7 @@ class Spec:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values |= {"inputs": [i.to_dict() for i in self.inputs], "config": dict(self.config)}
         values |= {"candidates": list(self.candidates), "allow_float32": list(self.allow_float32)}
+        values |= {"int8": self.int8.to_dict() if self.int8 else None}
         return {"schema": SCHEMA, **values}
 
     @classmethod
@@ -162,9 +204,11 @@ def _from_lab(lab: Mapping[str, Any]) -> dict[str, Any]:
     precision = fields.table(lab.get("precision", {}), "precision", {"candidates", "allow_float32", "max_ratio"})
     limits = fields.table(lab.get("limits", {}), "limits", {"timeout_seconds", "memory_gib"})
     raw = {**model, **precision, **limits, "inputs": lab.get("inputs")}
-    benchmark = fields.table(lab.get("benchmark", {}), "benchmark", {"iterations"})
-    dtype = lab.get("serving", {}).get("dtype", "float32")
-    return {**raw, **benchmark, "serving_dtype": dtype}
+    timing = {"iterations", "max_slowdown", "budget_seconds"}
+    benchmark = fields.table(lab.get("benchmark", {}), "benchmark", {*timing, "anchor"})
+    raw |= {name: benchmark[name] for name in timing & set(benchmark)}
+    dtype, gpus = lab.get("serving", {}).get("dtype", "float32"), lab.get("hardware", {}).get("gpus", 1)
+    return {**raw, "int8": lab.get("int8"), "gpus": gpus, "serving_dtype": dtype}
 
 
 def _shape(raw: object, key: str) -> tuple[int, ...]:

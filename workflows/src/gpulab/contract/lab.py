@@ -103,6 +103,39 @@ class Benchmark(Table):
     """How often it is timed."""
 
     iterations: int = Field(ge=1, le=1000, description="a whole number from 1 to 1000", examples=[20])
+    max_slowdown: float | None = Field(
+        None, gt=0, le=0.05, description="a number above 0 and up to 0.05, the platform's bound", examples=[0.05]
+    )
+    budget_seconds: int = Field(
+        60, ge=10, le=600, description="a whole number from 10 to 600: the longest that timing may take", examples=[60]
+    )
+    anchor: str = Field(
+        "",
+        pattern=r"^(?:[0-9a-f]{40})?$",
+        description='"" for the first release, or the full id of a commit that was released',
+        examples=[""],
+    )
+
+
+class Int8(Table):
+    """Which INT8 forms are compared with float32, by what the model is for and never elementwise."""
+
+    schemes: Annotated[tuple[Literal["weight-only", "dynamic"], ...], Listed, Unique] = Field(
+        min_length=1, description="a list of one or more names", examples=[["weight-only", "dynamic"]]
+    )
+    max_loss: float = Field(
+        0.05,
+        gt=0,
+        le=0.5,
+        description="a number above 0 and up to 0.5, in the unit of the task's metric",
+        examples=[0.05],
+    )
+    evaluation: str = Field(
+        "",
+        pattern=rf"^(?:{MODULE}:{IDENTIFIER})?$",
+        description='"" for the platform\'s own, or "module:function" under src/',
+        examples=[""],
+    )
 
 
 class Hardware(Table):
@@ -111,6 +144,7 @@ class Hardware(Table):
     accelerators: Annotated[tuple[str, ...], Listed, Unique] = Field(
         min_length=1, max_length=16, description="a list of names of the catalogue", examples=[["cpu"]]
     )
+    gpus: int = Field(1, ge=1, le=8, description="a whole number from 1 to 8: GPUs per pod", examples=[1])
 
 
 class Limits(Table):
@@ -152,6 +186,7 @@ class Lab(Table):
         min_length=1, max_length=16, description="1 to 16 [[inputs]] tables, one per argument of forward"
     )
     precision: Precision
+    int8: Int8 | None = None
     benchmark: Benchmark
     hardware: Hardware
     limits: Limits
