@@ -1,14 +1,17 @@
-"""Finish a generated project: pin the platform, remember the template, make the first commit, say what comes next.
+"""Finish a generated project: put the chosen starter and profile in place, then the conveniences.
 
-Everything here is a convenience. Nothing of it may fail the generation, because cookiecutter would then delete the
-project: without git, an identity, a network or a home folder the project is complete all the same.
+The conveniences pin the platform, remember the template, make the first commit and say what comes next. None of them
+may fail the generation, because cookiecutter would then delete the project: without git, an identity, a network or a
+home folder the project is complete all the same. Without its starter it is not, so that step may.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -21,6 +24,34 @@ ABBREVIATIONS = {"gh": "https://github.com/{0}.git", "gl": "https://gitlab.com/{
 PLATFORM = "requirements-platform.txt"
 HERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX"}
 NOBODY = ("-c", "user.name=gpulab template", "-c", "user.email=template@gpulab.invalid")
+
+
+def choose() -> None:
+    """Lay the chosen starter and profile over the project and remove what was not chosen.
+
+    Raises:
+        OSError: the template lacks it, or a file cannot be moved; the project would not be whole.
+    """
+    starter = Path("starters", CONTEXT["model"])
+    if not (starter / "src").is_dir():
+        raise FileNotFoundError(f"the template has no {(starter / 'src').as_posix()}")
+    lay(starter / "src", Path("src", CONTEXT["__package"]))
+    lay(starter / "tests", Path("tests"))
+    lay(Path("profiles", CONTEXT["profile"]), Path())
+    if (starter / "requirements.txt").is_file():
+        more = (starter / "requirements.txt").read_text(encoding="utf-8")
+        with Path("requirements.txt").open("a", encoding="utf-8", newline="\n") as file:
+            file.write(more)
+    for folder in filter(os.path.isdir, ("starters", "profiles")):
+        shutil.rmtree(folder)
+
+
+def lay(folder: Path, onto: Path) -> None:
+    """Move every file of a folder to the same place below another; a file that is there already is replaced."""
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        place = onto / file.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(place)
 
 
 def git(*arguments: str, folder: Path | str = ".") -> str | None:
@@ -121,7 +152,24 @@ def next_steps(cruft: bool, linked: bool, committed: bool) -> list[str]:
         lines += ["  git add --all && git commit -m 'Generate the project'"]
     if not (cruft or linked):
         lines += ["", "To take updates of the template later: cruft link <URL of the template>"]
-    return [*lines, "", "Next:", f"  1. cd {CONTEXT['project_slug']} && make setup", "  2. make check test", "  3. make push", ""]
+    return [*lines, "", "Next:", *numbered(commands(CONTEXT["project_slug"], complete())), ""]
+
+
+def numbered(lines: list[str]) -> list[str]:
+    """`  1. …`, `  2. …`."""
+    return [f"  {number}. {line}" for number, line in enumerate(lines, 1)]
+
+
+def commands(folder: str, installed: bool) -> list[str]:
+    """What to type; without make where there is none, without a setup where nothing is left to install."""
+    if os.name == "nt":
+        return [f"cd {folder}", *([] if installed else ["gpulab setup"]), "gpulab check", "gpulab test", "gpulab push"]
+    return [f"cd {folder}" + ("" if installed else " && make setup"), "make check test", "make push"]
+
+
+def complete() -> bool:
+    """Whether the environment that runs this hook has all that a project needs: one can serve many projects."""
+    return all(find_spec(name) for name in ("gpulab", "torch", "pytest", "ruff", "fastapi"))
 
 
 def main() -> None:
@@ -137,6 +185,10 @@ def main() -> None:
 
 for stream in (sys.stdout, sys.stderr):
     stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not cost the project
+try:
+    choose()
+except OSError as error:
+    raise SystemExit(f"ERROR: the chosen starter could not be put in place, so no project was made: {error}") from None
 try:
     main()
 except Exception as error:  # see the module's first lines

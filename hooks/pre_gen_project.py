@@ -25,11 +25,12 @@ TURNS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change 
 
 WINDOWS = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 INSTALLED = {
-    "anyio", "conftest", "distutils", "fastapi", "functorch", "gpulab", "gpulab_model_tests", "h11", "hera", "httpcore",
-    "httpx", "idna", "jinja2", "kubectl", "matplotlib", "model_tests", "numpy", "pip", "pluggy", "prometheus_client",
-    "pydantic", "pydantic_core", "pytest", "rich", "ruff", "scipy", "setuptools", "sitecustomize", "src", "starlette",
-    "sympy", "test", "tests", "tomlkit", "torch", "torchgen", "torchvision", "triton", "typer", "typing_extensions",
-    "usercustomize", "uv", "uvicorn", "yaml",
+    "accelerate", "anyio", "conftest", "distutils", "fastapi", "functorch", "gpulab", "gpulab_model_tests", "h11",
+    "hera", "httpcore", "httpx", "huggingface_hub", "idna", "jinja2", "kubectl", "matplotlib", "model_tests", "numpy",
+    "pip", "pluggy", "prometheus_client", "pydantic", "pydantic_core", "pytest", "rich", "ruff", "safetensors", "scipy",
+    "setuptools", "sitecustomize", "src", "starlette", "sympy", "test", "tests", "tokenizers", "tomlkit", "torch",
+    "torchgen", "torchvision", "transformers", "triton", "typer", "typing_extensions", "usercustomize", "uv", "uvicorn",
+    "yaml",
 }
 SCALARS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 

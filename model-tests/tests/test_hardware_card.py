@@ -154,8 +154,42 @@ def test_a_v100_needs_the_legacy_lane_and_others_do_not() -> None:
 def test_an_unknown_family_leaves_memory_open_but_still_judges_dtypes() -> None:
     found = row("t4", family="custom", config={})
     assert (found["fits"], found["need_gib"], found["largest_batch"]) == (None, None, None)
-    assert "not estimated for the model family custom" in found["note"]
+    assert "no formula for the model family custom" in found["note"]
     assert found["dtypes"]["bfloat16"] == "emulated, slow"
+
+
+def test_several_gpus_are_told_one_and_together() -> None:
+    alone, two = (row("t4", config=LLAMA_2_7B, inputs=[{"shape": [1, 512]}], gpus=gpus) for gpus in (1, 2))
+    assert alone["together"] == {"have_gib": 15.0, "fits": False}
+    assert (two["gpus"], two["have_gib"], two["fits"]) == (2, 15.0, False)
+    assert two["together"] == {"have_gib": 30.0, "fits": True}
+    assert "2 GPUs per pod: 15.0 GiB each, 30.0 GiB together" in two["note"]
+    assert "GPUs per pod" not in alone["note"]
+    assert row("cpu", gpus=4)["gpus"] == 1
+
+
+def test_a_resnet_is_estimated() -> None:
+    inputs = [{"name": "images", "shape": [32, 3, 224, 224], "dtype": "float32"}]
+    found = row("t4", family="resnet50", config={"layers": [3, 4, 6, 3], "width": 64, "classes": 1000}, inputs=inputs)
+    assert (found["fits"], found["need_gib"]) == (True, 1.15)
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_every_gpu_has_peaks_that_are_plausible(name: str) -> None:
+    device = catalogue()[name]
+    peaks = device.peak_tflops
+    assert set(device.native_dtypes) <= set(peaks)
+    assert set(peaks) <= {*device.native_dtypes, "tfloat32"}
+    assert peaks["float64"] <= peaks["float32"] < peaks["float16"]
+    assert device.peak_flops("float32") == peaks["float32"] * 1e12
+    assert device.bandwidth == device.bandwidth_gbs * 1e9
+    assert device.peak_flops("int4") is None
+
+
+def test_a_cpu_has_no_peaks_of_its_own() -> None:
+    assert catalogue()["cpu"].peak_flops("float32") is None
+    assert catalogue()["cpu"].bandwidth is None
+    assert len(set(catalogue().values())) == len(NAMES), "rows can be put into sets"
 
 
 def test_a_cpu_has_the_memory_that_the_project_allows_itself() -> None:

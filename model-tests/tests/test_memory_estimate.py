@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_tests.memory import Answer, MemoryInputError, estimate, fit
+from model_tests.memory import Answer, MemoryInputError, config_of, estimate, fit
 from model_tests.references import factory
 
 GIB = 2**30
@@ -72,7 +72,7 @@ def test_the_total_is_more_than_the_tensors() -> None:
     assert 0.6 * GIB <= found.overhead <= 0.6 * GIB + 0.1 * found.tensors
 
 
-@pytest.mark.parametrize("family", ["custom", "resnet50", "", "LLaMA"])
+@pytest.mark.parametrize("family", ["custom", "resnet", "", "LLaMA"])
 def test_an_unknown_family_has_no_estimate(family: str) -> None:
     assert estimate(family, {}, [], "float32") is None
     assert fit(family, {}, [], "float32", GIB) is None
@@ -140,3 +140,38 @@ def test_no_inputs_at_all_are_refused() -> None:
 def test_a_dtype_without_a_size_is_refused_with_those_that_have_one() -> None:
     with pytest.raises(MemoryInputError, match=r'"int4".*float16'):
         estimate("llama", STARTER, tokens(1, 1), "int4")
+
+
+@pytest.mark.parametrize(
+    ("config", "shape", "message"),
+    [
+        ({"classes": 0}, [1, 3, 8, 8], r"\[model.config\] classes = 0"),
+        ({"width": "64"}, [1, 3, 8, 8], r"\[model.config\] width = '64'"),
+        ({"layers": [3, 4, 6]}, [1, 3, 8, 8], r"\[model.config\] layers = \[3, 4, 6\]: four"),
+        ({"layers": [1, 1, 1, 2**60]}, [1, 3, 8, 8], "from 1 to 1000"),
+        ({"layers": 50}, [1, 3, 8, 8], "layers = 50"),
+        ({}, [1, 3, 8], r"\[batch, channels, height, width\]"),
+        ({}, [1, 3, 0, 8], r"\[batch, channels, height, width\]"),
+    ],
+)
+def test_what_makes_no_resnet_is_named(config: dict[str, Any], shape: list[int], message: str) -> None:
+    with pytest.raises(MemoryInputError, match=message):
+        estimate("resnet50", config, [{"shape": shape, "dtype": "float32"}], "float32")
+
+
+def test_the_weights_of_a_resnet_50_are_the_published_count() -> None:
+    found = estimate("resnet50", {}, [{"shape": [1, 3, 224, 224], "dtype": "float32"}], "float32")
+    assert found is not None
+    assert found.weights == 4 * 25_557_032
+
+
+def test_what_the_reference_implies_can_be_overruled() -> None:
+    """A project with the platform's layers keeps attention's scores, unless its configuration says how it attends."""
+    long = [{"shape": [4, 1024], "dtype": "int64"}]
+    eager = estimate("llama", config_of({"reference": "llama", "config": STARTER}), long, "float32")
+    sdpa = {**STARTER, "attn_implementation": "sdpa"}
+    lean = estimate("llama", config_of({"reference": "llama", "config": sdpa}), long, "float32")
+    assert eager is not None
+    assert lean is not None
+    assert eager.kv == lean.kv == 0
+    assert eager.activation > 10 * lean.activation

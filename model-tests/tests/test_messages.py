@@ -11,7 +11,7 @@ import pytest
 from model_tests.messages import LANGUAGES, catalogue, explain, shown
 
 SOURCE = Path(model_tests.__file__).parent
-GROUPS = "smoke|fp32|census|candidate|finite|precision|benchmark|contract|image|tests|platform"
+GROUPS = "smoke|fp32|int8|census|candidate|finite|precision|benchmark|contract|image|tests|platform|speed"
 
 
 def fields(text):
@@ -65,6 +65,7 @@ def test_a_failed_measure_names_number_bound_and_module(measure, language):
         *(f"smoke.{status}" for status in ("input-error", "crashed", "timeout", "out-of-memory")),
         *(f"census.{what}" for what in ("gemm", "parameter", "buffer", "cast")),
         *(f"precision.{why}" for why in ("few-values", "floor-not-finite", "unstable", "below-noise")),
+        *(f"int8.{m}-{end}" for m in ("kl", "signal", "accuracy") for end in ("passed", "lost", "open", "faint")),
     ],
 )
 def test_keys_that_the_code_puts_together_are_there(key):
@@ -73,7 +74,7 @@ def test_keys_that_the_code_puts_together_are_there(key):
 
 @pytest.mark.parametrize("hint", [key for key in catalogue("en") if key.startswith("hints.")])
 def test_a_hint_is_added_to_what_to_change(hint):
-    params = {"hint": hint.removeprefix("hints."), "skipped": "layers.3", "module": "layers.1"}
+    params = {"hint": hint.removeprefix("hints."), "skipped": "layers.3", "module": "layers.1", "share": "40"}
     _, change = explain("precision.ratio", "en", params)
     assert change == catalogue("en")[hint]["why"].format_map(params)
 

@@ -5,8 +5,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from model_tests.precision.candidates import FLOAT32, candidate
 from model_tests.precision.capture import ModuleStack
-from model_tests.precision.census import Census, Tally, allowed, count_state, dtype_name
+from model_tests.precision.census import Census, Tally, count_state, dtype_name
 from model_tests.precision.mode import op_by_op
+from model_tests.precision.policy import allowed, most_exempt
 from torch import nn
 
 X = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(0))
@@ -161,3 +162,8 @@ def test_vectors_may_stay_in_float32_and_matrices_may_not():
 )
 def test_allow_float32_takes_globs_of_modules_and_what_is_in_them(name, pattern, expected):
     assert allowed(name, [pattern]) is expected
+
+
+@pytest.mark.parametrize(("products", "most"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1), (9, 2), (19, 4), (400, 100)])
+def test_a_quarter_of_the_products_may_be_exempt_or_one_of_several(products, most):
+    assert most_exempt(products) == most

@@ -87,6 +87,18 @@ def test_a_declared_float32_layer_is_allowed(student, llama_spec, judged):
     assert result["verdict"] == "PASS"
 
 
+def test_float32_layers_that_leave_too_little_to_prove_are_refused_although_declared(student, llama_spec, judged):
+    """Both feed-forwards: 6 of 17 products, where a quarter may stay in float32. By any pattern that covers them."""
+    student("llama", FAULT="float32-layers")
+    for patterns in (["layers"], ["*ayers*"], ["layers.?.feed_forward"]):
+        _, gates = judged(llama_spec(candidates=["float16"], allow_float32=patterns))
+        census = gates["census/float16"]
+        assert (census["verdict"], census["key"]) == ("FAIL", "census.exempt")
+        assert (census["value"], census["bound"]) == (6.0, 4.0)
+        assert "6 of 17 matrix products do not run in float16" in census["why"]
+        assert gates["census/float32"]["verdict"] == "PASS"
+
+
 def test_a_candidate_that_raises_fails_alone(student, llama_spec, judged):
     student("llama", FAULT="raises-in-half")
     _, gates = judged(llama_spec(candidates=["float16", "float16-autocast"]))

@@ -147,6 +147,20 @@ def test_missing_inputs_are_the_platforms_trouble(tmp_path):
     assert record["status"] == "harness-error"
 
 
+def test_a_named_gpu_that_is_not_there_is_the_platforms_trouble(tmp_path, monkeypatch):
+    """On the CPU in its place the model could miss a limit, and be failed for it."""
+    from model_tests.judge import judge
+    from model_tests.producing.parent import produce
+    from model_tests.spec import Spec
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+    record = produce(tmp_path / "spec.json", tmp_path, tmp_path / "out", "h100")
+    assert record["status"] == "harness-error"
+    assert "PyTorch sees no GPU on this machine, so nothing can be proven on h100" in record["message"]
+    assert judge(Spec.from_dict(SPEC), 1, tmp_path / "out", "h100").content["verdict"] == "INCONCLUSIVE"
+
+
 def test_an_old_result_is_removed_and_foreign_files_are_not(tmp_path):
     from model_tests.producing.parent import produce
 

@@ -1,11 +1,12 @@
 """What the contract asks of a model, each broken in turn: refused in one line that says what was expected."""
 
+import dataclasses
 import sys
 import types
 
 import pytest
 import torch
-from model_tests.producing.student import StudentError, one_line, short, where
+from model_tests.producing.student import StudentError, one_line, places_itself, short, where
 from torch import nn
 
 
@@ -137,3 +138,28 @@ def test_the_place_of_an_error_is_the_students_and_no_path_of_this_machine():
 def test_a_line_is_one_line_and_not_too_long():
     assert one_line("a\n\tb\x1b[31m  c") == "a b [31m c"
     assert len(one_line("x" * 9999)) == 500
+
+
+def test_a_model_with_a_device_map_is_left_where_it_placed_itself(student, zoo_spec):
+    """accelerate's models refuse `.to()`; here it would move the model to a device that has no numbers."""
+    from model_tests.producing.student import Student
+
+    def spread():
+        model = Model().eval()
+        model.hf_device_map = {"": "cpu"}
+        return model
+
+    module = types.ModuleType("student_spread")
+    module.spread, module.plain = spread, lambda: Model().eval()
+    sys.modules["student_spread"] = module
+    for name, where_is in (("spread", "cpu"), ("plain", "meta")):
+        spec = dataclasses.replace(zoo_spec("mlp", [1, 32], {}), factory=f"student_spread:{name}")
+        built = Student(spec, torch.device("meta"))
+        built.load()
+        assert built._build().linear.weight.device.type == where_is
+    del sys.modules["student_spread"]
+
+
+def test_a_model_on_one_device_does_not_place_itself():
+    assert not places_itself(Model())
+    assert not places_itself(nn.Identity())

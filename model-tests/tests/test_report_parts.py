@@ -128,7 +128,7 @@ def test_every_label_is_used_and_every_used_label_exists() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     direct = set(re.findall(r'"((?:[a-z0-9]+)\.[a-z0-9_]+)"', code))
     keys = {key for key, _ in all_labels()}
-    built = ("unit.", "verdict.", "headline.", "fp32.", "staircase.", "memory.", "provenance.", "limits.")
+    built = ("unit.", "verdict.", "headline.", "fp32.", "int8.", "staircase.", "memory.", "provenance.", "limits.")
     assert {key for key in keys if key not in direct and not key.startswith(built)} == set()
     used = set(re.findall(r'(?:\bt|label|text)\("([a-z0-9]+\.[a-z0-9_]+)"', code))
     assert used - keys == set()

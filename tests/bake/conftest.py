@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -81,6 +82,18 @@ def bake(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Bake:
 def project(bake: Bake) -> Path:
     """The project that Enter, Enter, Enter makes. Read it; bake your own to change it."""
     return bake()
+
+
+Baked = Callable[[str, str, str], Path]
+PROFILES, MODELS = ("student", "production"), ("llama", "resnet50", "custom")
+MATRIX = [(profile, model, accelerator) for profile in PROFILES for model in MODELS for accelerator in ("cpu", "h100")]
+"""Every profile and starter; of the GPUs one, as they differ in one lane, one label and two numbers only."""
+
+
+@pytest.fixture(scope="session")
+def baked(bake: Bake) -> Baked:
+    """A function (profile, model, accelerator) -> project, baked once. Read it; bake your own to change it."""
+    return cache(lambda profile, model, accelerator: bake(profile=profile, model=model, accelerator=accelerator))
 
 
 def run_in(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:

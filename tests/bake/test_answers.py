@@ -124,6 +124,12 @@ def test_a_course_is_kept_and_none_is_no_course(bake, typed, kept):
     assert lab_of(bake(course=typed))["project"]["course"] == kept
 
 
+def test_a_production_project_belongs_to_no_course(bake):
+    project = bake(course="gpu-101", profile="production")
+    assert lab_of(project)["project"]["course"] == ""
+    assert "gpu-101" not in (project / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("derived", [{"__slug": "../evil"}, {"__slug": "UPPER"}, {"__package": "os"}])
 def test_derived_names_cannot_be_set_to_something_else(bake, capfd, tmp_path, derived):
     refusal(bake, capfd, tmp_path, **derived)
@@ -170,7 +176,7 @@ def test_template_syntax_on_the_command_line_is_rendered_by_cookiecutter_itself(
 def test_a_terminal_without_unicode_costs_neither_project_nor_next_steps(bake, capfd):
     name = "lab 🚀 课程"
     assert lab_of(bake(env={"PYTHONIOENCODING": "ascii"}, project_name=name))["project"]["name"] == name
-    assert "make setup" in capfd.readouterr().out
+    assert "make push" in capfd.readouterr().out
 
 
 def test_the_answers_used_are_printed_with_three_next_steps(bake, capfd):
@@ -185,7 +191,7 @@ def test_the_answers_used_are_printed_with_three_next_steps(bake, capfd):
 
 def test_a_choice_that_is_not_offered_is_no_project(bake, tmp_path):
     with pytest.raises(ValueError, match="accelerator"):
-        bake(into=tmp_path, accelerator="h100")
+        bake(into=tmp_path, accelerator="abacus")
     assert files_of(tmp_path) == []
 
 

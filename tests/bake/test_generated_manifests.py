@@ -5,7 +5,7 @@ import yaml
 from gpulab.rendering.overlays import render_overlay
 from gpulab.rendering.released import released_problems
 
-from .conftest import run_in
+from .conftest import MATRIX, PROFILES, run_in
 
 DIGEST = "sha256:" + "0" * 64
 IMAGE = "gpulab.local/gpu-lab-1"
@@ -23,18 +23,24 @@ def container_of(deployment: dict) -> dict:
     return deployment["template"]["spec"]["containers"][0]
 
 
+SERVED = ["Deployment", "NetworkPolicy", "Service", "ServiceAccount"]
+
+
+@pytest.mark.parametrize(("profile", "model", "accelerator"), MATRIX)
 @pytest.mark.parametrize("environment", ["teaching", "production"])
-def test_an_overlay_builds_and_may_be_released(project, environment):
-    documents = manifests(project, environment)
+def test_an_overlay_builds_and_may_be_released(baked, profile, model, accelerator, environment):
+    documents = manifests(baked(profile, model, accelerator), environment)
     namespace = f"gpu-lab-1-{environment}"
     assert released_problems(documents, image=f"{IMAGE}@{DIGEST}", namespace=namespace) == []
-    kinds = sorted(one["kind"] for one in documents)
-    assert kinds == ["Deployment", "NetworkPolicy", "Service", "ServiceAccount"]
+    kept = ["PodDisruptionBudget"] if profile == "production" else []
+    scaled = ["HorizontalPodAutoscaler"] if kept and environment == "production" and accelerator == "cpu" else []
+    assert sorted(one["kind"] for one in documents) == sorted([*SERVED, *kept, *scaled])
 
 
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("environment", ["teaching", "production"])
-def test_kustomize_has_nothing_to_warn_of(project, environment):
-    done = run_in(project, "kubectl", "kustomize", f"gitops/overlays/{environment}")
+def test_kustomize_has_nothing_to_warn_of(baked, environment, profile):
+    done = run_in(baked(profile, "llama", "cpu"), "kubectl", "kustomize", f"gitops/overlays/{environment}")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -63,9 +69,45 @@ def test_production_has_more_of_what_teaching_has_and_nothing_else(project):
     assert {**small, "resources": 0} == {**large, "resources": 0}
 
 
+def of_kind(project, environment: str, kind: str) -> dict:
+    return next(one for one in manifests(project, environment) if one["kind"] == kind)
+
+
+@pytest.mark.parametrize("accelerator", ["cpu", "h100"])
+@pytest.mark.parametrize("environment", ["teaching", "production"])
+def test_production_profile_survives_the_loss_of_a_pod_or_a_node(baked, environment, accelerator):
+    project = baked("production", "llama", accelerator)
+    deployment, labels = deployment_of(project, environment), {"app.kubernetes.io/name": "gpu-lab-1"}
+    scaled = environment == "production" and accelerator == "cpu"
+    if scaled:  # a number of replicas would set the autoscaler back with every release
+        scaler = of_kind(project, environment, "HorizontalPodAutoscaler")["spec"]
+        assert "replicas" not in deployment
+        assert scaler["minReplicas"] >= 2
+        assert scaler["metrics"][0]["resource"]["name"] in container_of(deployment)["resources"]["requests"]
+    else:
+        assert deployment["replicas"] >= 2
+    budget = of_kind(project, environment, "PodDisruptionBudget")["spec"]
+    assert (budget["maxUnavailable"], budget["selector"]["matchLabels"]) == (1, labels)
+    spread = deployment["template"]["spec"]["topologySpreadConstraints"]
+    assert {one["topologyKey"] for one in spread} == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+    assert all(one["labelSelector"]["matchLabels"] == labels for one in spread)
+
+
+@pytest.mark.parametrize("environment", ["teaching", "production"])
+def test_production_profile_serves_on_the_gpu_that_proved_the_model(baked, environment):
+    deployment = deployment_of(baked("production", "llama", "h100"), environment)
+    container, pod = container_of(deployment), deployment["template"]["spec"]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert "nvidia.com/gpu" not in container["resources"]["requests"]
+    assert {"name": "DEVICE", "value": "cuda"} in container["env"]
+    assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    student = deployment_of(baked("student", "llama", "h100"), environment)
+    assert "nvidia.com/gpu" not in container_of(student)["resources"]["limits"]  # idle students hold no GPU
+
+
 @pytest.mark.parametrize("name", ["Yes or No", "E5", "Null Lab", "x" * 120])
 def test_a_name_stays_text_in_every_manifest(bake, name):
-    project = bake(project_name=name)
+    project = bake(project_name=name, profile="production")
     for document in manifests(project, "production"):
         assert document["metadata"]["name"] == project.name
         assert document["metadata"]["labels"]["app.kubernetes.io/name"] == project.name

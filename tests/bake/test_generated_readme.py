@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from gpulab.faults import faults, plant
+from gpulab.faults import faults, faults_of, plant
 
-from .conftest import ROOT, run_in
+from .conftest import MODELS, ROOT, run_in
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +44,15 @@ def test_every_file_exists(project, readme):
         folder = project / name if name.endswith("/") else folder
 
 
-def test_every_fault_can_be_planted_in_the_starter(project, readme):
+@pytest.mark.parametrize("starter", MODELS)
+def test_every_fault_can_be_planted_in_its_starter(baked, starter):
+    project = baked("student", starter, "cpu")
+    readme = (project / "README.md").read_text(encoding="utf-8")
     model = (project / "src" / "gpu_lab_1" / "model.py").read_text(encoding="utf-8")
     for fault in faults():
-        assert f"`{fault.name}`" in readme
-        assert plant(model, fault) != model
+        assert (f"`{fault.name}`" in readme) == (fault.family == starter), fault.name
+        assert fault.family != starter or plant(model, fault) != model
+    assert f"\ngpulab break {faults_of(starter)[0].name} " in readme
 
 
 def test_the_course_is_named_only_when_there_is_one(bake, readme):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from cookiecutter.exceptions import FailedHookException
 
 from .conftest import files_of, run_git
 
@@ -101,6 +102,18 @@ def test_an_existing_repository_is_left_alone_when_forced_over(bake, template, t
     subprocess.run([*command, "-o", str(tmp_path)], env=environment, check=True, capture_output=True, timeout=120)
     assert run_git(project, "rev-list", "--count", "HEAD") == "2"
     assert (project / "src" / "mine.py").read_text() == "mine = 1\n"
+
+
+def test_without_its_starter_there_is_no_project(bake, template, tmp_path, capfd):
+    """The one step of the hook that is no convenience: half a project would be worse than none."""
+    copy = shutil.copytree(template, tmp_path / "broken", ignore=shutil.ignore_patterns(".git"))
+    shutil.rmtree(next(copy.glob("{{*")) / "starters" / "resnet50")
+    into = tmp_path / "into"
+    with pytest.raises(FailedHookException):
+        bake(source=copy, into=into, model="resnet50")
+    assert "starters/resnet50" in capfd.readouterr().err
+    assert files_of(into) == []
+    assert bake(source=copy, into=into, model="llama").is_dir()
 
 
 def test_an_error_in_a_convenience_is_told_and_costs_nothing(bake, template, tmp_path, capfd, project):

@@ -64,18 +64,6 @@ def test_git_push_alone_runs_and_tells_and_ignores_the_hooks_git_variables(lab: 
     assert lab.git("status", "--porcelain") == ""
 
 
-def test_branches_and_deletions_start_nothing_and_say_why(lab: Any) -> None:
-    assert lab.gpulab("connect").returncode == 0
-    done = lab.run(
-        "git", "push", "lab", "main:refs/heads/$(TOKEN)", "main:refs/heads/{{workflow.uid}}", "main:refs/heads/topic"
-    )
-    assert done.returncode == 0
-    assert done.stderr.count("no run:") == 3
-    assert not (lab.root / ".gpulab/runs").exists()
-    gone = lab.run("git", "push", "lab", ":topic")
-    assert "deleted" in gone.stderr
-
-
 def test_two_pushes_at_once_are_both_judged_and_the_newest_is_released(lab: Any) -> None:
     lab.with_one_test()
     lab.commit("quick tests")

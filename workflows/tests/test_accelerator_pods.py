@@ -25,6 +25,12 @@ def test_a_gpu_pod_goes_to_its_node_and_only_produce_holds_the_gpu(name: str) ->
     assert patch["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
 
 
+def test_a_pod_asks_for_as_many_gpus_as_the_contract_says() -> None:
+    limits = pod("a100-80", 4)["podSpecPatch"]["containers"][0]["resources"]["limits"]
+    assert limits == {"nvidia.com/gpu": "4"}
+    assert pod("cpu", 1)["podSpecPatch"] == {}
+
+
 @pytest.mark.parametrize("name", sorted(catalogue()))
 def test_no_text_of_an_item_needs_escapes(name: str) -> None:
     """Argo passes the strings of an item's fields on as they stand in JSON, escapes included."""

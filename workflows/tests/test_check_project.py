@@ -16,7 +16,10 @@ PROJECT = Path(__file__).parent / "resources/projects/valid"
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(PROJECT, tmp_path / "lab"))
+    """A repository without a commit: nothing is tracked until a test adds it."""
+    folder = Path(shutil.copytree(PROJECT, tmp_path / "lab"))
+    git(folder, "init", "-q")
+    return folder
 
 
 def edit(lab: Path, path: str, before: str, after: str) -> None:
@@ -90,18 +93,18 @@ def test_a_broken_contract_does_not_hide_the_dockerfile(lab: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "gone", ["lab.toml", "Dockerfile", "src", "gitops", "gitops/base/service.yaml", "requirements.txt"]
+    "gone", ["lab.toml", "Dockerfile", "src", "tests", "gitops", "gitops/base/service.yaml", "requirements.txt"]
 )
 def test_a_missing_part_is_a_finding_and_not_a_traceback(lab: Path, gone: str) -> None:
     path = lab / gone
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     errors = errors_of(check_project(lab))
-    assert bool(errors) == (gone != "requirements.txt")
+    assert errors
     assert all(error.hint for error in errors)
 
 
 def test_an_empty_folder_is_told_the_way_out(tmp_path: Path) -> None:
-    assert [finding.file for finding in check_project(tmp_path)] == ["Dockerfile", "lab.toml"]
+    assert [finding.file for finding in check_project(tmp_path)] == ["Dockerfile", "lab.toml", "tests", ".git"]
 
 
 def test_weights_that_do_not_fit_are_refused_in_seconds(lab: Path) -> None:
@@ -128,7 +131,7 @@ def test_a_card_is_told_with_its_dtypes_and_lane(lab: Path) -> None:
     assert "NVIDIA T4: fits" in t4
     assert "float16 native, bfloat16 emulated, slow" in t4
     assert "NVIDIA V100 16 GB: fits" in v100
-    assert lane == "lab.toml: [hardware]: image lane legacy (CUDA 12.6: Volta and older drivers)."
+    assert lane == "lab.toml: [hardware]: image lane legacy (CUDA 12.6: Volta and older drivers, driver R525 or newer)."
 
 
 def test_an_unknown_family_is_told_as_unknown(lab: Path) -> None:
@@ -157,43 +160,84 @@ def test_manifests_of_another_namespace_than_the_overlays_are_refused(lab: Path)
     assert 'found namespace "other"' in told(lab, "error")[0] or "found namespace null" in told(lab, "error")[0]
 
 
-def test_what_git_should_not_carry_is_told(lab: Path) -> None:
-    git(lab, "init", "-q")
+def test_what_git_should_not_carry_is_refused(lab: Path) -> None:
     (lab / "model.safetensors").write_bytes(b"x" * 2_000_000)
     (lab / "ignored.pt").write_bytes(b"x")
     (lab / "gitops/base/service.yaml.rej").write_text("")
     git(lab, "add", "model.safetensors", "gitops", "lab.toml")
-    (error,) = told(lab, "error")
-    (warning,) = told(lab, "warning")
-    assert error.startswith("gitops/base/service.yaml.rej: a part of a template update that did not fit")
-    assert warning == (
-        "model.safetensors: 1.9 MiB of weights or data in Git, which every clone carries for ever. "
-        "Type: git rm --cached model.safetensors and add it to .gitignore"
-    )
+    rejected, weights = told(lab, "error")
+    assert rejected.startswith("gitops/base/service.yaml.rej: a part of a template update that did not fit")
+    assert weights.startswith("model.safetensors: 2.0 MB: .safetensors files hold weights or data, which do not belong")
+    assert "OCI artifact" in weights
+    assert "git rm --cached model.safetensors && git commit --amend" in weights
+
+
+def test_weights_of_a_commits_files_are_refused_without_git(lab: Path) -> None:
+    (lab / "model.pt").write_bytes(b"x")
+    shutil.rmtree(lab / ".git")
+    found = check_project(lab, ["lab.toml", "model.pt", "gone.pt"])
+    assert [(one.level, one.file) for one in found if one.level != "info"] == [("error", "model.pt")]
+
+
+def test_what_is_staged_counts_and_not_what_lies_in_the_folder(lab: Path) -> None:
+    (lab / "data.csv").write_bytes(b"x" * 10_000_001)
+    git(lab, "add", "data.csv")
+    (lab / "data.csv").write_bytes(b"small")
+    assert [line.partition(":")[0] for line in told(lab, "error")] == ["data.csv"]
+    git(lab, "add", "data.csv")
+    assert told(lab, "error") == []
+
+
+def test_weights_that_a_later_commit_removed_are_still_refused_before_the_push(lab: Path) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.invalid")
+    (lab / "model.pt").write_bytes(b"x")
+    git(lab, "add", "-A")
+    git(lab, *identity, "commit", "-qm", "one")
+    git(lab, "rm", "-q", "model.pt")
+    git(lab, *identity, "commit", "-qm", "two")
+    (line,) = told(lab, "error")
+    assert line.startswith("model.pt: 0.0 MB: .pt files hold weights")
+    assert "a commit that is not pushed yet" in line
+    git(lab, "update-ref", "refs/remotes/lab/main", "HEAD")
+    assert told(lab, "error") == []
 
 
 def test_a_hooks_environment_does_not_point_git_elsewhere(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    git(lab, "init", "-q")
     (lab / "model.pt").write_bytes(b"x")
     git(lab, "add", "model.pt")
     monkeypatch.setenv("GIT_DIR", str(lab / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(lab / "nowhere"))
-    assert [finding.file for finding in check_project(lab) if finding.level == "warning"] == ["model.pt"]
+    assert [finding.file for finding in errors_of(check_project(lab))] == ["model.pt"]
 
 
 def test_file_names_of_any_kind_are_told_as_lines(lab: Path) -> None:
-    git(lab, "init", "-q")
     name = 'a\n"b".pt'
     (lab / name).write_bytes(b"x")
     git(lab, "add", "-A")
-    warnings = told(lab, "warning")
-    assert len(warnings) == 1
-    assert "\n" not in warnings[0]
+    errors = told(lab, "error")
+    assert len(errors) == 1
+    assert "\n" not in errors[0]
 
 
-def test_without_git_the_rest_is_checked(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_no_repository_is_told_what_to_type(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(lab / ".git")
+    (line,) = told(lab, "error", "warning")
+    assert line.startswith(".git: the project is no git repository")
+    assert "git init -b main" in line
     monkeypatch.setenv("PATH", "")
-    assert told(lab, "error", "warning") == []
+    assert len(told(lab, "error", "warning")) == 1, "without git the rest is checked"
+
+
+def test_packages_that_contradict_the_lane_are_refused(lab: Path) -> None:
+    (lab / "requirements.txt").write_text("torch==2.3.0\nnumpy==2.4.0\n")
+    assert told(lab, "error")[0].startswith("requirements.txt: line 1: found torch==2.3.0, the lane cpu (CPU only) has")
+    assert told(lab, "warning")[0].startswith("requirements.txt: line 2: found numpy==2.4.0")
+
+
+def test_several_gpus_are_told_one_and_together(lab: Path) -> None:
+    edit(lab, "lab.toml", 'accelerators = ["cpu"]', 'accelerators = ["t4"]\ngpus = 4')
+    edit(lab, "Dockerfile", "runtime-cpu", "runtime-current")
+    assert "on one of 4 GPUs (60.0 GiB together)" in told(lab, "info")[0]
 
 
 def test_a_finding_is_one_line_whatever_is_in_it() -> None:

@@ -101,3 +101,14 @@ def test_a_service_that_ends_tells_its_last_words(cluster: LocalCluster, tmp_pat
 
 def test_a_release_without_a_deployment_cannot_be_asked(cluster: LocalCluster) -> None:
     assert not cluster.smoke([config_map("a", "1")], GOLDEN).passed
+
+
+def test_a_service_that_writes_beside_its_code_changes_no_image(cluster: LocalCluster, tmp_path: Path) -> None:
+    """The unpacked image is what every later run of the same digest starts from."""
+    source = 'open("src/service.py", "a").write("raise SystemExit(1)\\n"); open("left", "w").close()\n' + SERVICE
+    release = deployment(cluster, tmp_path, source)
+    for _ in range(2):
+        assert cluster.smoke([release], GOLDEN).passed
+    unpacked = next((cluster.home.root / "unpacked").glob("*/app"))
+    assert (unpacked / "src" / "service.py").read_text() == source
+    assert not (unpacked / "left").exists()

@@ -271,7 +271,7 @@ MISTAKES = {
     "an unknown reference": (
         'reference = "llama"',
         'reference = "lama"',
-        'lab.toml: [model] reference: found "lama", allowed: "" (none), llama; did you mean "llama"? '
+        'lab.toml: [model] reference: found "lama", allowed: "" (none), llama, resnet50; did you mean "llama"? '
         'Type: reference = "llama"',
     ),
     "upper case in the slug": (

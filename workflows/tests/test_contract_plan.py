@@ -8,7 +8,8 @@ import pytest
 from gpulab.contract import ContractError, Lab, parse_lab, spec_of
 from gpulab.contract.lanes import common_lane, lane_for, lanes
 from gpulab.contract.plan import make_plan, seed_of
-from gpulab.contract.repository import LARGE_FILE, RepositoryFacts, facts_of
+from gpulab.contract.repository import RepositoryFacts, facts_of
+from gpulab.contract.requirements import Line
 from model_tests import hardware
 
 PROJECT = Path(__file__).parent / "resources/projects/valid"
@@ -96,12 +97,10 @@ def test_a_banned_line_of_the_dockerfile_is_refused() -> None:
 
 
 def test_notes_tell_what_is_not_refused() -> None:
-    facts = dataclasses.replace(facts_for("legacy"), has_tests=False, heavy=("model.pt",))
+    facts = facts_for("legacy")
     plan = make_plan(lab_on("cpu", "v100-16", "t4"), facts, REVISION)
     assert plan["lane"] == "legacy"
     assert plan["notes"] == [
-        'tests/ has no test_*.py: the gate "tests" has nothing to run',
-        "weights or large files in Git: model.pt",
         "cpu runs in lane legacy, which all declared accelerators share (alone: cpu)",
         "t4 runs in lane legacy, which all declared accelerators share (alone: current)",
     ]
@@ -116,13 +115,34 @@ def test_configuration_that_the_memory_formulas_cannot_use_is_a_line() -> None:
 def test_facts_are_read_from_the_files(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_model.py").write_text("")
-    (tmp_path / "weights.safetensors").write_bytes(b"x")
-    (tmp_path / "empty.pt").write_bytes(b"")
-    with (tmp_path / "data.csv").open("wb") as file:
-        file.truncate(LARGE_FILE + 1)
-    paths = ["weights.safetensors", "empty.pt", "data.csv", "tests/test_model.py", "gone.bin"]
-    facts = facts_of(tmp_path, paths)
-    assert facts == RepositoryFacts(None, True, ("data.csv", "weights.safetensors"))
+    (tmp_path / "requirements.txt").write_text("fastapi>=0.115  # the service\n")
+    (tmp_path / ".python-version").write_text("3.12\n")
+    line = Line("requirements.txt", 1, "fastapi>=0.115")
+    assert facts_of(tmp_path) == RepositoryFacts(None, True, True, (line,), {".python-version": "3.12"})
+
+
+def test_a_plan_is_refused_whose_requirements_contradict_the_lane() -> None:
+    facts = dataclasses.replace(FACTS, requirements=(Line("requirements.txt", 3, "torch==2.3.0"),))
+    assert refusals(lab_on("cpu"), facts) == [
+        "requirements.txt: line 3: found torch==2.3.0, the lane cpu (CPU only) has torch 2.15.0. "
+        "Type: torch==2.15.0, or delete the line: the lane has it."
+    ]
+
+
+def test_a_plan_without_tests_is_refused() -> None:
+    assert "there is no tests/test_*.py" in refusals(lab_on("cpu"), dataclasses.replace(FACTS, has_tests=False))[0]
+
+
+def test_several_gpus_are_carried_and_hold_together_what_one_does_not() -> None:
+    seven_billion = {"vocab_size": 32000, "hidden_size": 4096, "layers": 32, "heads": 32, "kv_heads": 32}
+    lab = lab_on("t4", **seven_billion, ffn_size=11008)
+    two = lab.model_copy(update={"hardware": lab.hardware.model_copy(update={"gpus": 2})})
+    assert refusals(lab, facts_for("current"))
+    plan = make_plan(two, facts_for("current"), REVISION)
+    assert plan["spec"]["gpus"] == 2
+    row = plan["hardware"][0]
+    assert (row["fits"], row["gpus"], row["together"]) == (False, 2, {"have_gib": 30.0, "fits": True})
+    assert "2 GPUs per pod: 15.0 GiB each, 30.0 GiB together" in row["note"]
 
 
 def test_every_accelerator_of_the_catalogue_has_the_lane_that_the_catalogue_says() -> None:

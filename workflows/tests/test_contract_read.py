@@ -107,10 +107,13 @@ def test_a_file_that_is_no_page_is_not_read(tmp_path: Path) -> None:
 
 
 def test_the_model_has_the_keys_of_the_file_that_the_template_writes() -> None:
-    """The generated `lab.toml` is the interface: no key more, no key less."""
+    """The generated `lab.toml` is the interface: it has every key of the file here, and no key that is unknown."""
     template = Path(__file__).parents[2] / "{{cookiecutter.project_slug}}" / "lab.toml"
     keys = set(re.findall(r"^(\w+) = ", template.read_text(encoding="utf-8"), re.MULTILINE))
     own = set(re.findall(r"^(\w+) = ", VALID, re.MULTILINE))
-    assert keys == own
+    starters = {"residual_scale", "width", "classes"}  # arguments of the other starters' factories
+    assert own <= keys
+    optional = {"max_slowdown", "budget_seconds", "anchor", "gpus", "schemes", "max_loss", "evaluation"}
+    assert keys - own <= starters | optional
     known = read_lab(PROJECT).model_dump(by_alias=True, exclude_none=True)
     assert tomllib.loads(VALID).keys() == known.keys()

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from gpulab.events import PullRequestEvent, PushEvent, Refusal, Submission, push_run, select
+from gpulab.events import PullRequestEvent, PushEvent, Refusal, Submission, attempt, context_of, push_run, select
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ def test_a_deploy_branch_starts_its_sync(environment: str) -> None:
         pushed(after=SHA.upper()),
         pushed(after=f"{SHA}\n"),
         pushed("refs/tags/v1"),
-        pushed("refs/heads/feature"),
+        pushed("refs/heads/promote/x"),
         pushed("refs/heads/deploy/staging"),
         pushed("refs/heads/deploy/"),
         pushed("refs/heads/$(TOKEN)"),
@@ -52,6 +52,31 @@ def test_what_is_not_expected_starts_nothing_and_says_why(event: PushEvent | Pul
     chosen = select(event, "lab")
     assert isinstance(chosen, Refusal)
     assert chosen.reason
+
+
+def test_a_branch_is_checked_under_a_status_of_its_own() -> None:
+    chosen = select(pushed("refs/heads/topic"), "lab")
+    assert isinstance(chosen, Submission)
+    assert (chosen.pipeline, context_of(chosen)) == ("push", "gpulab/check")
+    main = select(pushed(), "lab")
+    assert isinstance(main, Submission)
+    assert context_of(main) == "gpulab/push"
+
+
+@pytest.mark.parametrize("event", [PushEvent("refs/heads/main", ZEROS, SHA, "[skip ci] x"), pushed("refs/heads/größe")])
+def test_who_waits_for_a_verdict_is_told_why_there_is_none(event: PushEvent) -> None:
+    chosen = select(event, "lab")
+    assert isinstance(chosen, Refusal)
+    assert chosen.tell
+    assert len(chosen.reason) <= 140
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("push-a-1", 1), ("push-a-1-2", 2), ("push-a-1-10", 10), ("push-a-1-0", 0), ("push-a-12", 0), ("push-a-1-2-3", 0)],
+)
+def test_attempts_are_counted_from_one(name: str, number: int) -> None:
+    assert attempt(name, "push-a-1") == number
 
 
 @given(st.text(max_size=80), st.text(max_size=50))

@@ -82,8 +82,8 @@ def test_the_callers_git_variables_do_not_leak(
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
-    commit = forge.commit("main", {"a": b"1"}, "one", None)
-    assert forge.head("main") == commit
+    commit = forge.commit("deploy/teaching", {"a": b"1"}, "one", None)
+    assert forge.head("deploy/teaching") == commit
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -115,10 +115,36 @@ def test_a_folder_that_is_no_repository_of_its_own_is_refused(tmp_path: Path) ->
     assert not (inside / ".gpulab").exists()
 
 
-def test_people_cannot_push_to_a_deploy_branch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("branch", ["main", "topic", "deployment", "deploy2/x"])
+def test_the_bot_writes_no_branch_of_peoples(forge: LocalForge, branch: str) -> None:
+    with pytest.raises(PlatformError, match="does not write"):
+        forge.commit(branch, {"a": b"1"}, "one", None)
+    assert forge.heads() == {}
+
+
+def test_a_merge_that_was_killed_halfway_is_a_merge(forge: LocalForge) -> None:
+    number = pull(forge)
+    head = forge.pull_requests()[0].head
+    forge.git.run("update-ref", "refs/heads/deploy/production", head)
+    assert forge.pull_requests()[0].state == "merged"
+    with pytest.raises(InputError, match="merged"):
+        forge.merge(number)
+
+
+def test_history_and_messages(forge: LocalForge) -> None:
+    first = forge.commit("deploy/teaching", {"a": b"1"}, "one\n\nbody", None)
+    second = forge.commit("deploy/teaching", {"a": b"2"}, "two", first)
+    assert forge.history("deploy/teaching") == [second, first]
+    assert forge.history("deploy/production") == []
+    assert forge.message(first).splitlines()[0] == "one"
+    assert forge.message("f" * 40) == ""
+
+
+@pytest.mark.parametrize("branch", ["deploy/production", "deploy", "promote/x", "promote", "Deploy/teaching"])
+def test_people_cannot_push_to_a_branch_of_the_platform(tmp_path: Path, branch: str) -> None:
     folder = project(tmp_path)
     connect(folder, "lab")
-    command = ["git", "-C", str(folder), "push", "lab", "main:deploy/production"]
+    command = ["git", "-C", str(folder), "push", "lab", f"main:refs/heads/{branch}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "written by gpulab only" in done.stderr

@@ -12,16 +12,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "gpulab"
 MODEL_TESTS = Path(__file__).parents[2] / "model-tests" / "src" / "model_tests"
 
 LAYERS = [
-    {"errors", "__init__"},
-    {"files", "home", "events"},
-    {"contract", "faults"},
+    {"errors", "__init__", "system"},
+    {"files", "home", "events", "weights"},
+    {"contract", "faults", "hardware"},
     {"rendering"},
     {"checking", "images", "forges"},
     {"clusters"},
     {"platform"},
     {"steps"},
-    {"pipelines", "promotion"},
+    {"pipelines", "promotion", "promotion_text", "rollback", "reconcile"},
     {"engines"},
+    {"course"},
     {"cli"},
 ]
 """From the bottom up; a module imports from its own layer or one below."""

@@ -1,46 +1,21 @@
 """A deploy branch proves nothing by itself: each forgery of one is found, with real git and real kustomize."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpulab.forges.local import LocalForge
-from gpulab.forges.local.git import Git
-from gpulab.home import Home
 from gpulab.rendering.overlays import render_overlay
 from gpulab.steps.proof import prove
-from gpulab.steps.release import commit_release
+from gpulab.steps.release_commit import commit_release
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release
 
-PROJECT = Path(__file__).parent / "resources" / "projects" / "valid"
 SLUG = "gpu-lab-1"
 IMAGE = "gpulab.local/gpu-lab-1"
 Files = dict[str, bytes]
-
-
-@pytest.fixture
-def forge(tmp_path: Path) -> LocalForge:
-    home = Home(tmp_path / ".gpulab")
-    Git(tmp_path).run("init", "--quiet", "--bare", "-b", "main", str(home.repository))
-    return LocalForge(home, lambda event: None)
-
-
-def files_of(folder: Path) -> Files:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.fixture
-def release(forge: LocalForge) -> Release:
-    tree = forge.git
-    for name, data in files_of(PROJECT).items():
-        blob = tree.text("hash-object", "-w", "--stdin", stdin=data)
-        tree.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
-    source = tree.text("commit-tree", tree.text("write-tree"), "-m", "source")
-    tree.run("update-ref", "refs/heads/main", source)
-    digest = "sha256:" + "a" * 64
-    return Release(SLUG, "teaching", source, IMAGE, digest, "push-0123456789ab-123456", "cpu")
 
 
 def record_of(release: Release) -> dict[str, Any]:
@@ -61,7 +36,7 @@ def test_a_release_that_was_proven_has_no_problems(forge: LocalForge, release: R
 
 
 def another_image(files: Files) -> Files:
-    return files | {MANIFESTS: files[MANIFESTS].replace(b"a" * 64, b"b" * 64)}
+    return files | {MANIFESTS: re.sub(rb"@sha256:\w+", b"@sha256:" + b"b" * 64, files[MANIFESTS])}
 
 
 def more_replicas(files: Files) -> Files:
@@ -115,3 +90,19 @@ def test_teachings_release_is_not_productions(forge: LocalForge, release: Releas
 def test_without_a_record_nothing_is_proven(forge: LocalForge, release: Release) -> None:
     commit = commit_release(forge, release, "deploy/teaching", None, "release")
     assert "no record" in prove(forge, commit, SLUG, "teaching", None).problems[0]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"image": "text"}, {"image": ["x"]}, {"project": "lab"}, {"project": 7}, {"verdict": ["PASS"]}]
+)
+def test_a_record_of_another_form_proves_nothing_and_is_no_traceback(
+    forge: LocalForge, release: Release, changes: dict[str, Any]
+) -> None:
+    commit = commit_release(forge, release, "deploy/teaching", None, "release")
+    assert prove(forge, commit, SLUG, "teaching", record_of(release) | changes).problems
+
+
+@pytest.mark.parametrize("record", [[], "text", 7, True])
+def test_a_record_that_is_no_object_proves_nothing(forge: LocalForge, release: Release, record: Any) -> None:
+    commit = commit_release(forge, release, "deploy/teaching", None, "release")
+    assert prove(forge, commit, SLUG, "teaching", record).problems

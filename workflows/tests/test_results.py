@@ -154,3 +154,13 @@ def test_a_strange_junit_file_is_no_traceback(tmp_path: Path, text: str) -> None
     (tmp_path / "junit.xml").write_text(text)
     counts = read_junit(tmp_path / "junit.xml")
     assert counts is None or counts["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [("PASS", "PASS"), ("INCONCLUSIVE", "PASS"), ("NOT APPLICABLE", "PASS"), ("FAIL", "FAIL")],
+)
+def test_only_a_proven_slowdown_holds_a_run_back(tmp_path: Path, verdict: str, expected: str) -> None:
+    result = verified()
+    result["gates"] += [gate("speed/teaching", verdict), gate("speed/a-a", "NOT APPLICABLE")]
+    assert collect(run_folder(tmp_path, cpu=result), FACTS)["verdict"] == expected

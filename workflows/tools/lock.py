@@ -13,6 +13,7 @@ MACHINES = {
     "linux-x86_64": ("manylinux", "x86_64"),
     "linux-aarch64": ("manylinux", "aarch64"),
     "macos-arm64": ("macosx", "arm64"),
+    "windows-amd64": ("win_amd64", "win_amd64"),
 }
 
 

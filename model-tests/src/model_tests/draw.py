@@ -17,6 +17,7 @@ from torch import Tensor
 
 from model_tests.fields import SpecError
 from model_tests.spec import InputSpec, Spec
+from model_tests.speed.baselines import unpack
 
 
 def draw(spec: Spec, seed: int) -> dict[str, Tensor]:
@@ -39,6 +40,16 @@ def copy_harness(folder: Path) -> None:
     shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def lay_out(archive: Path, folder: Path) -> None:
+    """Unpack the sources of the baselines; without them only the speed goes untold, so that is no reason to end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        unpack(archive, folder)
+    except ValueError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"draw: {error}", file=sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Command line: 0, 2 for a spec that is not one, 3 when the folder cannot be written."""
     parser = argparse.ArgumentParser(prog="python3 -m model_tests.draw", description=__doc__)
@@ -46,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder that gets inputs/inputs.pt")
     parser.add_argument("--harness", type=Path, help="folder that gets a copy of the model_tests package")
+    parser.add_argument("--baselines", type=Path, help="tar with older sources, laid out in the folder baselines/")
     args = parser.parse_args(argv)
     try:
         inputs = draw(Spec.from_file(args.spec), args.seed)
@@ -53,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         torch.save(inputs, args.out / "inputs" / "inputs.pt")
         if args.harness:
             copy_harness(args.harness)
+        if args.baselines:
+            lay_out(args.baselines, args.out / "baselines")
     except SpecError as error:
         print(f"draw: {error}", file=sys.stderr)
         return 2

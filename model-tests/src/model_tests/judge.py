@@ -18,6 +18,7 @@ from model_tests.fields import SpecError
 from model_tests.judging.case import judge
 from model_tests.judging.result import Result
 from model_tests.spec import Spec
+from model_tests.speed.baselines import from_plan
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     try:
         spec = Spec.from_file(args.spec)
-        result = judge(spec, args.seed, args.produced, args.accelerator, args.inputs)
+        baselines = from_plan(args.spec)
+        result = judge(spec, args.seed, args.produced, args.accelerator, args.inputs, baselines)
     except SpecError as error:
         result = Result.trouble(args.accelerator, f"the plan cannot be read: {error}")
     except Exception as error:
@@ -52,8 +54,11 @@ def _leave(args: Any, result: Result) -> None:
 
 
 def _write(file: Path, text: str) -> None:
+    """Whole or not at all: half a result is worse than none."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    fresh = file.with_name(f".{file.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
 
 
 def _arguments(argv: Sequence[str] | None) -> Any:

@@ -131,6 +131,7 @@ def gate_names(spec: Spec) -> list[str]:
     names = ["smoke", "fp32/finite", right, "census/float32"]
     for candidate in spec.candidates:
         names += [f"{kind}/{candidate}" for kind in ("census", "finite", "precision")]
+    names += [f"int8/{scheme}" for scheme in (spec.int8.schemes if spec.int8 else ())]
     return [*names, "benchmark"]
 
 

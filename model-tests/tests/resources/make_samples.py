@@ -52,6 +52,8 @@ UNITS = {
     "precision.unstable": "× between floors",
     "precision": "× noise floor",
     "tests": "failed tests",
+    "int8.kl": "nats",
+    "speed": "× the time",
 }
 PARTS = [
     ("attention_norm", "RMSNorm", 128),
@@ -300,6 +302,62 @@ def precision() -> Json:
     return failing("precision/float16: 2.94 × noise floor at layers.1.feed_forward", found, failed)
 
 
+def int8() -> Json:
+    """INT8 was asked for: weight-only keeps the task, rounding the activations does not."""
+    found = verify()
+    kept = {"kept": {"embed": "Embedding"}, "layers": 29, "bytes_before": 3_543_552, "bytes_after": 1_107_456}
+    found["int8"] = {
+        "weight-only": kept | {"verdict": "PASS", "metric": "kl", "rows": 32, "agreement": 0.9941, "signal": 4.58,
+                               "value": 0.00016, "bound": 0.05, "low": 0.00015, "high": 0.00018, "visible": 2.1e-5,
+                               "worst": []},
+        "dynamic": kept | {"verdict": "FAIL", "metric": "kl", "rows": 64, "agreement": 0.8213, "signal": 4.58,
+                           "value": 0.0731, "bound": 0.05, "low": 0.0622, "high": 0.0858, "visible": 0.015,
+                           "worst": [{"name": "layers.2.feed_forward.down", "share": 0.71},
+                                     {"name": "layers.3.feed_forward.down", "share": 0.12}]},
+    }  # fmt: skip
+    place = {"module": "layers.2.feed_forward.down", "shape": [4, 64, 128], "hint": "int8-layer", "share": 71.0}
+    for scheme, facts in found["int8"].items():
+        told = {"scheme": scheme, "size": 31.25, **facts, "agreement": 100 * facts["agreement"]}
+        outcome = "passed" if facts["verdict"] == "PASS" else "lost"
+        facts = told | (place if outcome == "lost" else {})
+        drop = ("value", "bound", "verdict")
+        more = {key: item for key, item in facts.items() if key not in drop}
+        found["gates"].append(
+            gate(f"int8/{scheme}", f"int8.kl-{outcome}", told["verdict"], told["value"], told["bound"], **more)
+        )
+    return failing("int8/dynamic: 0.0731 nats > 0.05 at layers.2.feed_forward.down", found)
+
+
+def slow() -> Json:
+    """A Python loop made every norm slow: the numbers are the same, the time is not."""
+    found = verify()
+    commits = {"teaching": "5" * 40, "anchor": "7" * 40}
+    spans = {"teaching": (2.29, 2.11, 2.49), "anchor": (2.34, 2.14, 2.56)}
+    pace = {"candidate": 0.0071, "again": 0.0072, "teaching": 0.0031, "anchor": 0.00305}
+    a_a = dict(zip(("ratio", "low", "high"), (1.01, 0.96, 1.06), strict=True))
+    found["speed"] = {
+        "dtype": "float32", "bound": 1.05, "rounds": 18, "ended": "decided", "seconds": 6.4,
+        "sides": {
+            name: {"avg_latency": mean, "num_iters": 90, "commit": commits.get(name, ""),
+                   "percentiles": {str(p): round(mean * (0.9 + p / 500), 6) for p in (10, 25, 50, 75, 90)}}
+            for name, mean in pace.items()
+        },
+        "comparisons": {
+            name: {"answer": "regression", "ratio": dict(zip(a_a, span, strict=True)), "a_a": a_a}
+            for name, span in spans.items()
+        },
+        "operations_per_second": {"gemm": 9.1e10, "candidate": 6.4e10},
+    }  # fmt: skip
+    for name, (ratio, low, high) in spans.items():
+        facts = {"baseline": name, "commit": commits[name][:12], "low": low, "high": high, "rounds": 18}
+        facts |= {"allowed": 5.0, "a_a_low": 0.96, "a_a_high": 1.06, "detectable": 14.2}
+        found["gates"].append(gate(f"speed/{name}", "speed.regression", "FAIL", ratio, 1.05, **facts))
+    again = gate("speed/a-a", "speed.information", "NOT APPLICABLE", 1.01, None, low=0.96, high=1.06)
+    found["gates"].append(again)
+    summary = "speed/teaching: 2.29 times the time of 555555555555, and at least 2.11 times"
+    return failing(summary, found)
+
+
 def inconclusive() -> Json:
     """The noise floors disagree, so nothing can be said."""
     found = verify()
@@ -325,7 +383,9 @@ def image_refused() -> Json:
     return results(None, gates, "FAIL", 2, detail)
 
 
-SAMPLES = [passing, rope, overflow, fp32_layer, nan, precision, inconclusive, input_error, image_refused]
+SAMPLES = [
+    passing, rope, overflow, fp32_layer, nan, precision, int8, slow, inconclusive, input_error, image_refused,
+]  # fmt: skip
 
 
 def text_of(sample: Callable[[], Json]) -> str:

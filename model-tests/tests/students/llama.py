@@ -120,7 +120,7 @@ class Block(nn.Module):
             x += self.attention(self.attention_norm(x))
             return x.add_(self.feed_forward(self.ffn_norm(x)))
         x = x + self.attention(self.attention_norm(x))
-        if FAULT == "float32-layer" and self.index == 1:
+        if FAULT == "float32-layers" or (FAULT == "float32-layer" and self.index == 1):
             with torch.autocast(x.device.type, enabled=False):
                 return x + self.feed_forward.float()(self.ffn_norm(x).float()).to(x.dtype)
         return x + self.feed_forward(self.ffn_norm(x))

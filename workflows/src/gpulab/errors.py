@@ -1,5 +1,6 @@
 """Errors that a person reads: one sentence, what to do next, and an exit code."""
 
+import contextlib
 from pathlib import Path
 
 
@@ -27,4 +28,5 @@ def leave_message(path: str | None, message: str) -> None:
     Kubernetes cuts a termination message at 4096 bytes, and Argo shows it in a table cell.
     """
     if path:
-        Path(path).write_bytes(" ".join(message.split()).encode()[:1024])
+        with contextlib.suppress(OSError):  # the exit code says the same, also on a full disk
+            Path(path).write_bytes(" ".join(message.split()).encode()[:1024])

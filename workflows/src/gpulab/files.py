@@ -1,7 +1,6 @@
 """Small files that must never be half written: atomic JSON and a lock per folder."""
 
 import contextlib
-import fcntl
 import json
 import os
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.errors import PlatformError
+from gpulab.system import SYSTEM
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -22,15 +22,26 @@ def write_json(path: Path, document: Any) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        with _removed_on_failure(Path(temporary)):
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            SYSTEM.replace(Path(temporary), path)
     except OSError as error:
         raise PlatformError(
             f"cannot write {path}: {error.strerror}. Make room or make it writable, then retry."
         ) from error
+
+
+@contextlib.contextmanager
+def _removed_on_failure(temporary: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def read_json(path: Path, default: Any = None) -> Any:
@@ -52,14 +63,22 @@ def readable(path: Path) -> Iterator[None]:
     """Turn a document of another form than expected into an error that names its file."""
     try:
         yield
-    except (TypeError, AttributeError, KeyError) as error:
+    except (TypeError, AttributeError, KeyError, ValueError) as error:
         raise PlatformError(f"{path} is not what gpulab wrote ({error}). Move it away, then try again.") from error
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; other processes wait."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the lock of a folder; other processes wait.
+
+    Raises:
+        PlatformError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("ab")
+    except OSError as error:
+        raise PlatformError(f"cannot write to {folder}: {error.strerror}. Make it writable, then retry.") from error
+    with file:
+        SYSTEM.lock(file.fileno(), wait=True)
         yield

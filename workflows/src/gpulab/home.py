@@ -20,6 +20,11 @@ class Home:
         return self.root / "forge.git"
 
     @property
+    def environment(self) -> Path:
+        """A link to the Python environment that the project was connected with."""
+        return self.root / "environment"
+
+    @property
     def statuses(self) -> Path:
         """Commit statuses, one JSON file per commit."""
         return self.root / "statuses"
@@ -59,13 +64,13 @@ class Home:
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds a `lab.toml`.
+    """The nearest folder at or above `start` that holds a `lab.toml`, or was pushed from.
 
     Raises:
         InputError: there is none.
     """
     for folder in (start, *start.parents):
-        if (folder / "lab.toml").is_file():
+        if (folder / "lab.toml").is_file() or Home(folder / FOLDER).repository.is_dir():
             return folder
     raise InputError(
         f"no lab.toml in {start} or above: this is no gpulab project. Type `cd` into yours, or `gpulab new`."

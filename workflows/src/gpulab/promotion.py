@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpulab.errors import InputError
-from gpulab.events import PRODUCTION, TEACHING, sync_context
+from gpulab.events import PRODUCTION, PROMOTE, TEACHING, sync_context
 from gpulab.forges.protocol import Forge, PullRequest
-from gpulab.steps.release import commit_release
+from gpulab.promotion_text import describe
+from gpulab.steps.release_commit import commit_release
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release, read_release
 
 
@@ -18,63 +19,67 @@ def running(forge: Forge, branch: str) -> Release | None:
     return read_release(forge.read(head, RELEASE), branch) if head else None
 
 
-def propose(forge: Forge, results: Mapping[str, Any]) -> PullRequest:
-    """Open the pull request that promotes teaching's digest.
-
-    Args:
-        forge: the project's forge.
-        results: the record of the run that proved teaching's release.
+def to_promote(forge: Forge) -> Release:
+    """Teaching's release, as production's.
 
     Raises:
-        InputError: nothing is released to teaching, or production runs it already.
+        InputError: nothing is released to teaching, teaching does not run it, or production has it already.
     """
     teaching, production = running(forge, TEACHING), running(forge, PRODUCTION)
     if teaching is None:
         raise InputError("nothing is released to teaching yet. Type `gpulab push`; a PASS releases it.")
     said = forge.statuses(forge.head(TEACHING) or "").get(sync_context("teaching"))
     if said is None or said.state != "success":
-        raise InputError(f"teaching does not run it: {said.description if said else 'its sync has not ended yet'}")
-    if production and production.digest == teaching.digest and production.source == teaching.source:
-        raise InputError(f"production already runs {teaching.digest[:19]}, the same as teaching")
+        reason = said.description if said else "its sync has not ended yet"
+        raise InputError(f"teaching does not run it: {reason}. To try the sync again: gpulab run deploy/teaching")
     new = dataclasses.replace(teaching, environment="production")
-    branch, base = f"promote/{new.source[:12]}", forge.head(PRODUCTION)
-    head = commit_release(forge, new, branch, base, f"Promote {new.source[:12]} to production")
-    body = describe(new, results, change(forge, base, head))
-    return forge.open_pull_request(PRODUCTION, branch, f"Promote {new.source[:12]} to production", body)
+    if production and (production.digest, production.source) == (new.digest, new.source):
+        raise InputError(_same(forge, new))
+    return new
 
 
-def change(forge: Forge, base: str | None, head: str) -> str:
-    """The rendered change as a unified diff."""
-    before = (forge.read(base, MANIFESTS) or b"").decode() if base else ""
-    after = (forge.read(head, MANIFESTS) or b"").decode()
+def _same(forge: Forge, release: Release) -> str:
+    said = forge.statuses(forge.head(PRODUCTION) or "").get(sync_context("production"))
+    if said is None or said.state != "success":
+        reason = said.description if said else "its sync has not ended yet"
+        return f"{PRODUCTION} holds it already, but: {reason}. To try the sync again: gpulab run {PRODUCTION}"
+    return f"production already runs {release.digest[:19]}, the same as teaching"
+
+
+def standing(forge: Forge, branch: str, release: Release) -> PullRequest | None:
+    """The open pull request that asks for just this release on top of what production runs, if there is one."""
+    base = forge.head(PRODUCTION)
+    for pull in forge.pull_requests():
+        if pull.state != "open" or pull.branch != branch or forge.read(pull.head, RELEASE) != release.to_json():
+            continue
+        if base is None or forge.is_ancestor(base, pull.head):
+            return pull
+    return None
+
+
+def propose(forge: Forge, release: Release, results: Mapping[str, Any]) -> PullRequest:
+    """Open (or find) the pull request that makes production run a release.
+
+    Args:
+        forge: the project's forge.
+        release: as `to_promote` gives it.
+        results: the record of the run that proved it.
+    """
+    branch = f"{PROMOTE}{release.source[:12]}"
+    known = standing(forge, branch, release)
+    if known:
+        return known
+    base, before, title = forge.head(PRODUCTION), running(forge, PRODUCTION), f"Promote {release.source[:12]}"
+    head = commit_release(forge, release, branch, base, f"{title} to production")
+    body = describe(release, results, change(forge, base, head), before)
+    return forge.open_pull_request(PRODUCTION, branch, f"{title} to production", body)
+
+
+def change(forge: Forge, base: str | None, head: str) -> list[str]:
+    """The rendered change as the lines of a unified diff; the same input gives the same lines."""
+    before = (forge.read(base, MANIFESTS) or b"").decode(errors="replace") if base else ""
+    after = (forge.read(head, MANIFESTS) or b"").decode(errors="replace")
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "production", "this request", lineterm="", n=2
     )
-    return "\n".join(lines)
-
-
-def describe(release: Release, results: Mapping[str, Any], diff: str) -> str:
-    """The text of the pull request (Markdown): digest, gate table, run, rendered change."""
-    rows = [
-        f"| {gate['name']} | {gate.get('accelerator', '')} | {gate['verdict']} | {number(gate['value'])} "
-        f"| {number(gate['bound'])} | {gate['unit']} |"
-        for gate in results["gates"]
-    ]
-    return "\n".join(
-        [
-            f"Production will run `{release.repository}@{release.digest}`, which run `{release.run}` proved.",
-            "",
-            "| gate | accelerator | verdict | value | bound | unit |",
-            "|---|---|---|---|---|---|",
-            *rows,
-            "",
-            "```diff",
-            diff,
-            "```",
-        ]
-    )
-
-
-def number(value: float | None) -> str:
-    """A number for a table: four significant digits, nothing for None."""
-    return "" if value is None else f"{value:.4g}"
+    return list(lines)

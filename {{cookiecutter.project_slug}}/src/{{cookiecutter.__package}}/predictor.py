@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,19 +34,22 @@ class Predictor:
     def __init__(self, lab: Mapping[str, Any]):
         self.declared: list[dict[str, Any]] = lab["inputs"]
         self.dtype: torch.dtype = getattr(torch, lab["serving"]["dtype"])
+        self.device = torch.device(os.environ.get("DEVICE", "cpu"))  # `cuda` where the manifests ask for a GPU
         module, _, name = lab["model"]["factory"].partition(":")
         torch.manual_seed(lab["model"]["seed"])
         model: nn.Module = getattr(importlib.import_module(module), name)(**lab["model"]["config"])
-        self.model = model.to(self.dtype).eval()
+        self.model = model.to(self.device, self.dtype).eval()
 
     def warm_up(self) -> None:
-        """Run once on zeros of the declared shapes, so that the first request is not the slow one."""
-        self.run([torch.zeros(one["shape"], dtype=getattr(torch, one["dtype"])) for one in self.declared])
+        """Run once on the least numbers of the declared shapes, so that the first request is not the slow one."""
+        kinds = [(one["shape"], one.get("low", 0), getattr(torch, one["dtype"])) for one in self.declared]
+        self.run([torch.full(shape, least, dtype=dtype) for shape, least, dtype in kinds])
 
     @torch.inference_mode()
     def run(self, inputs: list[Tensor]) -> Tensor:
         """The model's output for tensors in the order of its forward."""
-        output = self.model(*(one.to(self.dtype) if one.is_floating_point() else one for one in inputs))
+        placed = (one.to(self.device, self.dtype if one.is_floating_point() else one.dtype) for one in inputs)
+        output = self.model(*placed)
         return output[0] if isinstance(output, tuple) else output
 
     def answer(self, inputs: Mapping[str, Any]) -> bytes:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from model_tests.hardware.catalogue import Accelerator, find
+from model_tests.hardware.int8 import int8_notes
 from model_tests.hardware.notes import sentence
-from model_tests.memory import Answer, Fit, fit
+from model_tests.memory import Answer, Fit, config_of, fit
 
 GIB = 2**30
 # Proving float16 or bfloat16 always runs float32 beside it, so float32 decides whether the whole run fits.
@@ -17,8 +18,9 @@ Note = dict[str, Any]
 def card(spec: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
     """Return a row per name: memory need per dtype, dtype support, image lane and remarks.
 
-    `need_gib`, `fits` and `largest_batch` are float32's (what the proof needs) and None when the family is unknown;
-    `memory` has the same for every dtype. A CPU has the memory that `spec["memory_gib"]` allows.
+    `need_gib`, `fits` and `largest_batch` are float32's (what the proof needs) on one GPU, and None when the family is
+    unknown; `memory` has the same for every dtype, and `together` for all `spec["gpus"]` of a pod. A CPU has the memory
+    that `spec["memory_gib"]` allows.
     Errors: UnknownAcceleratorError, MemoryInputError.
     """
     return [_row(spec, find(name)) for name in names]
@@ -27,13 +29,20 @@ def card(spec: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
 def _row(spec: Mapping[str, Any], device: Accelerator) -> dict[str, Any]:
     have_gib = float(spec["memory_gib"]) if device.memory_gib is None else device.memory_gib
     answers = {dtype: _fit(spec, dtype, have_gib) for dtype in DTYPES}
-    notes = [*_device_notes(device, _asks_for_bfloat16(spec)), *_memory_notes(spec, answers)]
+    gpus = 1 if device.memory_gib is None else int(spec.get("gpus", 1))
+    notes = [*_device_notes(device, _asks_for_bfloat16(spec)), *_memory_notes(spec, answers), *int8_notes(spec, device)]
+    notes += [{"key": "several-gpus", "params": {"gpus": gpus, "have": have_gib, "together": gpus * have_gib}}] * (
+        gpus > 1
+    )
     memory = {dtype: _memory(answer) for dtype, answer in answers.items()}
+    together = _memory(_fit(spec, DTYPES[0], gpus * have_gib))
     return {
         "accelerator": device.name,
         "title": device.title,
         **memory[DTYPES[0]],
         "have_gib": round(have_gib, 1),
+        "gpus": gpus,
+        "together": {"have_gib": round(gpus * have_gib, 1), "fits": together["fits"]},
         "memory": memory,
         "dtypes": {dtype: device.support(dtype) for dtype in DTYPES},
         "lane": device.lane,
@@ -43,7 +52,7 @@ def _row(spec: Mapping[str, Any], device: Accelerator) -> dict[str, Any]:
 
 
 def _fit(spec: Mapping[str, Any], dtype: str, have_gib: float) -> Fit | None:
-    return fit(spec["family"], spec["config"], spec["inputs"], dtype, int(have_gib * GIB))
+    return fit(spec["family"], config_of(spec), spec["inputs"], dtype, int(have_gib * GIB))
 
 
 def _memory(answer: Fit | None) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 MIB_PER_GIB = 1024
+GIGA, TERA = 10**9, 10**12
 
 
 class UnknownAcceleratorError(ValueError):
@@ -19,7 +21,8 @@ class UnknownAcceleratorError(ValueError):
 class Accelerator:
     """One kind of device that a pod can ask for; the TOML file beside this module explains each field and its source.
 
-    Units: `memory_gib` in GiB and `bandwidth_gbs` in 10^9 bytes per second, both None where the device sets none (CPU).
+    Units: `memory_gib` in GiB, `bandwidth_gbs` in 10^9 bytes per second, `peak_tflops` in 10^12 operations per second
+    by dtype (with "tfloat32"); None or empty where the device sets none (CPU).
     """
 
     name: str
@@ -33,6 +36,18 @@ class Accelerator:
     last_toolkit: str
     lane: str
     product_label: str
+    peak_tflops: Mapping[str, float] = field(hash=False)
+    data_centre: bool
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Peak memory bandwidth in bytes per second; None when the catalogue has none."""
+        return None if self.bandwidth_gbs is None else self.bandwidth_gbs * GIGA
+
+    def peak_flops(self, dtype: str) -> float | None:
+        """Peak of dense matrix products in `dtype`, operations per second; None when the catalogue has none."""
+        peak = self.peak_tflops.get(dtype)
+        return None if peak is None else peak * TERA
 
     def support(self, dtype: str) -> str:
         """How the device computes in `dtype`: "native", "emulated, slow" or "none"."""
@@ -61,6 +76,8 @@ def _accelerator(name: str, row: dict[str, Any]) -> Accelerator:
         last_toolkit=row["last_toolkit"],
         lane=row["lane"],
         product_label=row["product_label"],
+        peak_tflops=MappingProxyType({dtype: float(peak) for dtype, peak in row.get("peak_tflops", {}).items()}),
+        data_centre=row.get("data_centre", True),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,30 @@ from torch import Tensor
 from model_tests.draw import draw
 from model_tests.judging import files, float32, loss
 from model_tests.judging.census import census_gate
+from model_tests.judging.conditioning import conditioned
 from model_tests.judging.files import Run
 from model_tests.judging.float32 import Truth
 from model_tests.judging.gates import gate
 from model_tests.judging.golden import answer, golden, single_gate, tolerance
+from model_tests.judging.int8 import Compared, int8_gates
 from model_tests.judging.record import Record, read
-from model_tests.judging.reference import UNSUPPORTED, MisfitError, Reference
+from model_tests.judging.reference import MisfitError, Reference
 from model_tests.judging.result import Result
+from model_tests.judging.speed import speed_gates
+from model_tests.judging.speed_trust import Trial
 from model_tests.precision import bounds
 from model_tests.precision.candidates import candidate
 from model_tests.precision.transport import DamagedError
 from model_tests.producing import settings
-from model_tests.spec import Spec
+from model_tests.producing.machine import unsupported
+from model_tests.spec import Int8Spec, Spec
+from model_tests.speed.baselines import Baseline
 from model_tests.verdict import Gate, Verdict
 
 # Until here the model runs as the student wrote it, once. Later stages run it some twenty times more (float64, floors),
 # so a limit that is met there says nothing about the model.
-STUDENTS_STAGES = ("import", "build", "forward", "float32")
+# `evaluation` is a function of the project's own.
+STUDENTS_STAGES = ("import", "build", "forward", "float32", "evaluation")
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,17 @@ class Case:
     agrees: bool
 
 
-def judge(spec: Spec, seed: int, produced: Path, accelerator: str, shared: Path | None = None) -> Result:
+def judge(
+    spec: Spec,
+    seed: int,
+    produced: Path,
+    accelerator: str,
+    shared: Path | None = None,
+    baselines: Sequence[Baseline] = (),
+) -> Result:
     """Judge what produce left in `produced`; `shared` inputs, if given, must be those that we draw.
 
-    Raises only for errors of ours.
+    `baselines` are those of the run's plan. Raises only for errors of ours.
     """
     settings.apply()
     tables: dict[str, Any] = {}
@@ -64,7 +78,7 @@ def judge(spec: Spec, seed: int, produced: Path, accelerator: str, shared: Path 
         drawn = draw(spec, seed)
         if shared is not None:
             _same(drawn, files.inputs(shared))
-        return _judged(spec, accelerator, produced, record, list(drawn.values()), tables)
+        return _judged(spec, accelerator, produced, record, list(drawn.values()), baselines, tables)
     except MisfitError as error:
         return Result.refused(accelerator, error.key, error.params, **tables)
     except DamagedError as error:
@@ -82,8 +96,9 @@ def _ended(record: Record, accelerator: str, tables: Mapping[str, Any]) -> Resul
     """Return the result of a run that left nothing to judge, None when it did."""
     if record.status == "harness-error":
         return Result.trouble(accelerator, f"{record.stage}: {record.message}", **tables)
-    # Signals that no program sends itself: the machine ended it, most often for lack of memory.
-    if record.status == "crashed" and record.code in (-9, -15):
+    # Signals that no program sends itself: the machine ended it, most often for lack of memory (SIGBUS: of disk, or
+    # of shared memory).
+    if record.status == "crashed" and record.code in (-9, -15, -7):
         return Result.trouble(accelerator, f"{record.message}, from outside", **tables)
     if record.status in ("timeout", "out-of-memory") and record.stage not in STUDENTS_STAGES:
         detail = f"the harness's own measurements met the limits of lab.toml: {record.message}"
@@ -103,7 +118,13 @@ def _same(drawn: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> None:
 
 
 def _judged(
-    spec: Spec, accelerator: str, produced: Path, record: Record, inputs: list[Tensor], tables: dict[str, Any]
+    spec: Spec,
+    accelerator: str,
+    produced: Path,
+    record: Record,
+    inputs: list[Tensor],
+    baselines: Sequence[Baseline],
+    tables: dict[str, Any],
 ) -> Result:
     """Run through all gates."""
     found = files.run(produced, "float32", None, frozenset({torch.float32}))
@@ -114,6 +135,8 @@ def _judged(
     truth = float32.truth(reference, own, inputs)
     if truth is not None:
         float32.check_shape(found, truth)
+        ran = [name for name in spec.candidates if record.candidates.get(name, ("",))[0] == "ok"]
+        truth = conditioned(truth, found, produced, ran)
     right = float32.right_gate(found, truth, reference is not None, record.notes.get("float64", ""))
     agrees = right.verdict is Verdict.PASS
     case = Case(spec, accelerator, produced, record, inputs, found, own, truth, reference, agrees)
@@ -125,8 +148,15 @@ def _judged(
         more, modules[name] = _candidate(case, name)
         gates += more
     parts = {**tables, "fp32": float32.staircase(found, truth), "modules": modules}
+    if spec.int8:
+        more, parts["int8"] = int8_gates(_compared(case, spec.int8))
+        gates += more
     known, alone = Result.of(accelerator, gates, **parts).content, answer(produced)
-    gates += [single_gate(alone, found.output, tolerance(spec.serving_dtype, known)), _benchmark(record)]
+    allowed = tolerance(spec.serving_dtype, known)
+    gates.append(single_gate(alone, found.output, allowed))
+    timed = Trial(spec, accelerator, produced, record.speed, allowed)
+    more, parts["speed"] = speed_gates(timed, baselines)
+    gates += [*more, _benchmark(record)]
     result = Result.of(accelerator, gates, **parts)
     result.golden = golden(spec, alone, inputs, known)
     return result
@@ -157,6 +187,11 @@ def _candidate(case: Case, name: str) -> tuple[list[Gate], list[dict[str, Any]]]
     return gates, loss.staircase(measured)
 
 
+def _compared(case: Case, asked: Int8Spec) -> Compared:
+    reference, bound = (case.reference, case.truth.bound) if case.truth and case.agrees else (None, 0.0)
+    return Compared(case.spec, asked, case.produced, case.record.int8, case.inputs, case.found, reference, bound)
+
+
 def _census(case: Case, name: str) -> Gate:
     record = case.record
     return census_gate(name, record.census.get(name), record.instrument_errors.get(name, ""), case.found.calls)
@@ -168,7 +203,7 @@ def _not_run(name: str, said: str) -> list[Gate]:
     skipped = [
         gate(f"{kind}/{name}", Verdict.NOT_APPLICABLE, "candidate.not-run", params) for kind in ("census", "finite")
     ]
-    if any(text in said for text in UNSUPPORTED):
+    if unsupported(said):
         return [*skipped, gate(f"precision/{name}", Verdict.INCONCLUSIVE, "candidate.unsupported", params)]
     return [*skipped, gate(f"precision/{name}", Verdict.FAIL, "candidate.error", params)]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from model_tests.judging.gates import ROOT, gate
 from model_tests.precision.capture import Call, Key
+from model_tests.precision.policy import most_exempt
 from model_tests.verdict import Gate, Verdict
 
 SHOWN_NAMES = 5
@@ -24,7 +25,7 @@ def census_gate(name: str, census: Mapping[str, Any] | None, error: str, calls: 
     common: dict[str, Any] = {"value": float(len(offenders)), "bound": 0.0, "unit": "not as declared"}
     params: dict[str, Any] = {"expected": census["expected"], "gemm": sum(census["gemm"].values())}
     if not offenders:
-        return gate(f"census/{name}", Verdict.PASS, "census.passed", params, **common)
+        return _exempt(name, census) or gate(f"census/{name}", Verdict.PASS, "census.passed", params, **common)
     first = offenders[0]
     if first["what"] in ("parameter", "buffer") and name.endswith("-autocast"):
         params["expected"] = "float32"
@@ -34,3 +35,15 @@ def census_gate(name: str, census: Mapping[str, Any] | None, error: str, calls: 
     params["hint"] = "float32-island" if first["what"] == "gemm" and first["dtype"] == "float32" else ""
     fault = calls.get((first["name"], 0))
     return gate(f"census/{name}", Verdict.FAIL, f"census.{first['what']}", params, fault=fault, **common)
+
+
+def _exempt(name: str, census: Mapping[str, Any]) -> Gate | None:
+    """FAIL when [precision] allow_float32 leaves so little in the declared dtype that nothing is proven."""
+    products, expected = sum(census["gemm"].values()), census["expected"]
+    exempt = products - census["gemm"].get(expected, 0)
+    most = most_exempt(products)
+    if exempt <= most:
+        return None
+    params = {"exempt": exempt, "products": products, "expected": expected, "most": most}
+    values: dict[str, Any] = {"value": float(exempt), "bound": float(most), "unit": "exempt matrix products"}
+    return gate(f"census/{name}", Verdict.FAIL, "census.exempt", params, **values)

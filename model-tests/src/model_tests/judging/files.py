@@ -12,6 +12,7 @@ from torch import Tensor
 from model_tests.precision.blame import by_key
 from model_tests.precision.capture import Call, Key
 from model_tests.precision.transport import FLOATING, DamagedError, plain_tensor, unpack
+from model_tests.producing.plain_files import open_plain
 
 MOST_FLOORS = 16
 STATE = FLOATING | {torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64, torch.complex128}
@@ -75,7 +76,8 @@ def _output(raw: object, name: str, shape: tuple[int, ...] | None, dtypes: froze
 def _load(file: Path) -> dict[Any, Any]:
     """Load a file of plain dicts of tensors and numbers: no pickled code is run."""
     try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
+        with open_plain(file) as stream:
+            content = torch.load(stream, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise DamagedError(f"{file.name} is missing") from error
     except Exception as error:

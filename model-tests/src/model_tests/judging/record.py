@@ -11,6 +11,9 @@ from typing import Any
 
 from model_tests.precision.transport import DamagedError
 from model_tests.producing.parent import LARGEST_REPORT, SCHEMA, STATUSES
+from model_tests.producing.plain_files import read_plain
+from model_tests.speed.record import Measured
+from model_tests.speed.record import read as read_speed
 
 LONGEST_TEXT = 500
 MOST_ROWS = 256
@@ -32,17 +35,17 @@ class Record:
     notes: dict[str, str]
     floor_errors: dict[str, str]
     instrument_errors: dict[str, str]
+    int8: dict[str, dict[str, Any]]
+    speed: Measured | None
 
 
 def read(produced: Path) -> Record:
     """Read `record.json`; DamagedError when it is missing or is not a record."""
     file = produced / "record.json"
     try:
-        if file.stat().st_size > 2 * LARGEST_REPORT:
-            raise DamagedError("record.json is too large")
-        raw = json.loads(file.read_text(encoding="utf-8"))
+        raw = json.loads(read_plain(file, 2 * LARGEST_REPORT))
     except OSError as error:
-        raise DamagedError(f"record.json cannot be read ({type(error).__name__}): did produce run?") from error
+        raise DamagedError(f"record.json cannot be read ({error.strerror}): did produce run?") from error
     except (ValueError, RecursionError) as error:
         raise DamagedError("record.json is not JSON") from error
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA or raw.get("status") not in STATUSES:
@@ -62,6 +65,8 @@ def read(produced: Path) -> Record:
         memory={name: value for name, value in _table(raw.get("memory")).items() if _is_count(value)},
         environment={name: _plain(value) for name, value in _table(raw.get("environment")).items()},
         **texts,
+        int8={name: _int8(row) for name, row in _rows(raw, "int8")},
+        speed=read_speed(raw.get("speed")),
     )
 
 
@@ -104,6 +109,21 @@ def _census(row: Mapping[str, Any]) -> dict[str, Any]:
     offenders = [{k: line(o.get(k)) for k in ("name", "what", "dtype")} for o in listed if isinstance(o, dict)]
     counts = {name: _counts(row.get(name)) for name in ("gemm", "parameters", "buffers")}
     return {"expected": line(row.get("expected")), **counts, "offenders": offenders}
+
+
+def _int8(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of a scheme; `worst` are layers and the share of the loss (0 to 1) that each alone is to blame for."""
+    counts = {name: row[name] for name in ("layers", "bytes_before", "bytes_after") if _is_count(row.get(name))}
+    raw = row.get("worst")
+    worst = raw[:MOST_ROWS] if isinstance(raw, list) else []
+    shares = [{"name": line(w.get("name")), "share": w["share"]} for w in worst if isinstance(w, dict) and _is_share(w)]
+    texts: dict[str, Any] = {key: line(row.get(key)) for key in ("status", "message")}
+    return {**texts, **counts, "kept": _texts(row.get("kept")), "worst": shares}
+
+
+def _is_share(row: Mapping[str, Any]) -> bool:
+    share = row.get("share")
+    return isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
 
 
 def _is_timing(row: Mapping[str, Any]) -> bool:

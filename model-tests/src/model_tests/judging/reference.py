@@ -17,11 +17,11 @@ from model_tests.precision.candidates import Candidate
 from model_tests.precision.capture import Recorder
 from model_tests.precision.floor import Island
 from model_tests.precision.mode import op_by_op
+from model_tests.producing.machine import UNSUPPORTED
 
 SHOWN_KEYS = 3
-# What torch says when memory ran out, and when a machine has no kernel for a dtype: nobody's mistake.
+# What torch says when memory ran out: nobody's mistake.
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
-UNSUPPORTED = ("not implemented for", "could not create a primitive", "Unsupported dtype", "not supported on CPU")
 
 
 class MisfitError(Exception):

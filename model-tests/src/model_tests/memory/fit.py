@@ -37,12 +37,13 @@ def fit(
         return None
 
     def total(batch: int) -> int:
-        rows = [{**inputs[0], "shape": [batch, *inputs[0]["shape"][1:]]}]
+        rows = [{**entry, "shape": [batch, *entry["shape"][1:]]} for entry in inputs]
         found = estimate(family, config, rows, dtype)
         return found.total if found else 0
 
     largest = bisect_right(range(1, LARGEST_BATCH + 1), available, key=total)
     if needed.total <= available:
         return Fit(Answer.FITS, needed, largest)
-    alone = needed.weights + overhead(needed.weights)
+    alone = needed.weights + needed.buffers
+    alone += overhead(alone)
     return Fit(Answer.WEIGHTS_TOO_LARGE if alone > available else Answer.BATCH_TOO_LARGE, needed, largest)

@@ -8,6 +8,9 @@ GPU_RATIO = 2.0
 # Worst row and KL over the largest of the five floors. Clean: row 0.75-1.10, KL 0.76-1.02; single floors vary more.
 ROW_RATIO = 2.0
 KL_RATIO = 4.0
+# Gain bias: sd of the five floors' biases. Student's t with 4 degrees of freedom, two-sided 0.1 %, times sqrt(1 + 1/5).
+# Clean models really scatter like that: 9 of 60 runs are beyond 1.83 sd (its 14 % point), none beyond 4.6.
+BIAS_DEVIATIONS = 9.4
 # The candidate's floor over the reference's own floor, both against the reference's fp64. Real / floor is blind to code
 # that takes another path in half precision, because its floor takes it too (measured 1.00 for a wrong rotary base, a
 # wrong epsilon, a factor on a weight). Clean variants (norms, angles, attention in half): 0.96-1.20; the faults: 3-300.
@@ -23,6 +26,9 @@ SIGNAL = 0.3
 RIGHT_FACTOR = 10.0
 # fp32 against the model's own fp64 (no reference): clean models 1.5-31, TF32 12 000 (numerics.md 0.4).
 SELF_CONSISTENCY = 100.0
+# For models beyond it: nu of fp32 over nu of the half-precision floor, both of the same model. Clean: 1.6-7.4, also
+# where roundings grow a hundredfold (a deep ResNet without damped residuals: 650 over 150); TF32: 5000.
+CONDITION_FACTOR = 50.0
 # Largest finite number of float16.
 FLOAT16_MAX = 65504.0
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from torch.utils._pytree import tree_iter
 from model_tests.precision.candidates import Candidate
 from model_tests.precision.capture import ModuleStack
 from model_tests.precision.mode import EagerMode
+from model_tests.precision.policy import allowed
 
 # Op name -> position of the left operand.
 MATMULS = {
@@ -123,13 +123,6 @@ def count_state(tally: Tally, candidate: Candidate, model: nn.Module, allow_floa
             tally.buffers[dtype_name(buffer.dtype)] += 1
             if buffer.dtype != held and buffer.element_size() < 4:
                 tally.blame(Offender(name, "buffer", dtype_name(buffer.dtype)))
-
-
-def allowed(name: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a module, or a module it is part of, matches a glob of allow_float32."""
-    parts = name.split(".")
-    names = [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
-    return any(fnmatchcase(each, pattern) for pattern in patterns for each in names)
 
 
 def dtype_name(dtype: torch.dtype) -> str:

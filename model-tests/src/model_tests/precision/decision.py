@@ -70,7 +70,7 @@ def _measures(
         measures["kl"] = (real.kl / max(kls), bounds.KL_RATIO)
     biases = [floor.bias for floor in floors]
     deviation = statistics.stdev(biases) if len(biases) > 1 else 0.0
-    measures["bias"] = (abs(real.bias - statistics.mean(biases)), max(unit / 2, 2 * deviation))
+    measures["bias"] = (abs(real.bias - statistics.mean(biases)), max(unit / 2, bounds.BIAS_DEVIATIONS * deviation))
     return measures
 
 

@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from model_tests.precision.candidates import Candidate, candidate
-from model_tests.producing import checks, settings
+from model_tests.producing import checks, machine, settings
 from model_tests.producing.handover import Handover
+from model_tests.producing.int8 import measure_int8
 from model_tests.producing.measure import Bench, measure_candidate, measure_float32, measure_float64
 from model_tests.producing.student import Student, StudentError, forward, guard, one_line, packed
 from model_tests.spec import Spec
@@ -45,6 +46,7 @@ def run(spec: Spec, inputs: list[Tensor], handover: Handover, device: torch.devi
     output = checks.first_forward(model, spec, inputs)
     handover.stage("float32")
     measure_float32(bench, model, output)
+    del model, weights  # the fp64 model that comes next needs their room
     handover.stage("golden")
     _golden(bench)
     handover.stage("float64")
@@ -52,12 +54,17 @@ def run(spec: Spec, inputs: list[Tensor], handover: Handover, device: torch.devi
     for name in spec.candidates:
         handover.stage(name)
         _candidate(bench, candidate(name))
+    if spec.int8:
+        handover.stage("int8")
+        measure_int8(bench)
 
 
 def _candidate(bench: Bench, which: Candidate) -> None:
     try:
         measure_candidate(bench, which)
     except StudentError as error:
+        if error.status == "harness-error":
+            raise  # a broken disk or GPU breaks what comes next too
         bench.handover.note("candidates", which.name, {"status": "error", "message": str(error)})
     else:
         bench.handover.note("candidates", which.name, {"status": "ok", "message": ""})
@@ -69,7 +76,13 @@ def _golden(bench: Bench) -> None:
     serving = candidate(spec.serving_dtype)
     row = [x[:1] for x in bench.inputs]
     what = f"{checks.signature(spec)} with a batch of 1"
-    output = checks.tensor(guard(what, partial(forward, bench.student.model(serving), serving), row), what)
+    try:
+        output = checks.tensor(guard(what, partial(forward, bench.student.model(serving), serving), row), what)
+    except StudentError as error:
+        if serving.name == "float32" or not machine.unsupported(str(error)):
+            raise
+        bench.handover.note("notes", "golden", str(error))  # no kernel for that dtype on this machine: no answer
+        return
     if output.dim() < 1 or output.shape[0] != 1:
         raise StudentError(f"{what} must return a batch of 1; got shape {list(output.shape)}")
     bench.handover.tensors("golden", {"output": packed(output.float())})
@@ -83,7 +96,7 @@ def main() -> None:
     parser.add_argument("--accelerator", default="")
     parser.add_argument("--source", action="append", default=[], help="folder of the student's modules")
     args = parser.parse_args()
-    _die_with_parent()
+    die_with_parent()
     handover = Handover(args.out)
     try:
         spec = Spec.from_file(args.spec)
@@ -98,14 +111,25 @@ def main() -> None:
     except BaseException as error:
         traceback.print_exc()
         handover.fail("harness-error", one_line(f"{type(error).__name__}: {error}"))
-    handover.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+    os._exit(_hand_over(handover))
 
 
-def _die_with_parent() -> None:
+def _hand_over(handover: Handover) -> int:
+    """Write the report; the exit code says when that was not possible."""
+    try:
+        handover.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError as error:
+        print(f"the report cannot be written: {error}", file=sys.stderr, flush=True)
+        return machine.NO_REPORT
+    return 0
+
+
+def die_with_parent() -> None:
     """Do not outlive a parent that was killed outright (Linux): nobody would hold the limits any more."""
+    if sys.platform != "linux":
+        return
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

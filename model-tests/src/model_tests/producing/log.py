@@ -8,6 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
+from model_tests.producing.plain_files import append_plain, open_plain
+
 HEAD = 256 * 1024
 TAIL = 256 * 1024
 CHUNK = 64 * 1024
@@ -37,14 +39,14 @@ def capture(stream: IO[bytes] | None, log: Path) -> None:
 
 def append(log: Path, data: bytes) -> None:
     """Add bytes to the log; a log that cannot be written is no reason to fail."""
-    with contextlib.suppress(OSError), log.open("ab") as file:
-        file.write(data)
+    with contextlib.suppress(OSError):
+        append_plain(log, data)
 
 
 def last_line(log: Path) -> str:
     """Return the last line that says something, "" when there is none."""
-    with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(max(log.stat().st_size - 4096, 0))
+    with contextlib.suppress(OSError), open_plain(log) as file:
+        file.seek(max(os.fstat(file.fileno()).st_size - 4096, 0))
         lines = file.read().decode(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
     return ""

@@ -16,7 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from model_tests.fields import SpecError
+from model_tests.int8 import FILES as INT8_FILES
+from model_tests.producing import speed
 from model_tests.producing.log import last_line
+from model_tests.producing.machine import NO_REPORT
+from model_tests.producing.plain_files import read_plain
 from model_tests.producing.supervise import Limits, Outcome, supervise
 from model_tests.spec import CANDIDATES, Spec
 
@@ -25,20 +29,32 @@ STATUSES = ("ok", "input-error", "crashed", "timeout", "out-of-memory", "harness
 FILES = ("state", "float32", "float64", "golden")
 # The child's report is a few KiB for each candidate; more is not a report.
 LARGEST_REPORT = 16 * 2**20
+# Bytes that a disk with room for a report takes.
+PROBE = 256 * 1024
 GIB = 2**30
 HARNESS = Path(__file__).parent.parent.parent
 
 
 def produce(
-    spec_file: Path, inputs: Path, out: Path, accelerator: str = "", sources: Sequence[str] = ()
+    spec_file: Path,
+    inputs: Path,
+    out: Path,
+    accelerator: str = "",
+    sources: Sequence[str] = (),
+    baselines: Path | None = None,
 ) -> dict[str, Any]:
     """Run the child, keep its files in `out` beside `log.txt`, write and return the record.
 
-    `sources` are the folders that the student's modules are imported from.
+    `sources` are the folders that the student's modules are imported from, `baselines` the folder of older sources to
+    be timed against.
     """
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
-    for old in ("record.json", "log.txt", *(f"{name}.pt" for name in (*FILES, *CANDIDATES))):
+    for old in (
+        "record.json",
+        "log.txt",
+        *(f"{name}.pt" for name in (*FILES, *CANDIDATES, *INT8_FILES, *speed.ANSWERS)),
+    ):
         (out / old).unlink(missing_ok=True)
     try:
         spec = Spec.from_file(spec_file)
@@ -50,14 +66,28 @@ def produce(
         outcome = supervise(command, _environment(), out / "log.txt", limits)
         record = gather(spec, Path(folder), out, outcome)
     record["seconds"] = round(time.monotonic() - started, 2)
-    return write(out, record)
+    write(out, record)
+    if baselines is None or record["status"] != "ok":
+        return record
+    return write(out, record | _timed(spec, speed.Place(spec_file, inputs, baselines, out), accelerator, sources))
+
+
+def _timed(spec: Spec, place: speed.Place, accelerator: str, sources: Sequence[str]) -> dict[str, Any]:
+    """Return what the speed phase adds to the record; what goes wrong there is said there, and spoils nothing else."""
+    with tempfile.TemporaryDirectory(dir=place.out, prefix="handover-", ignore_cleanup_errors=True) as folder:
+        try:
+            measured = speed.measure(spec, place, Path(folder), accelerator, sources, _environment())
+        except Exception as error:
+            measured = {"ended": "failed", "message": f"{type(error).__name__}: {error}"}
+        _collect(Path(folder), place.out, speed.ANSWERS)
+    return {"speed": measured}
 
 
 def gather(spec: Spec, folder: Path, out: Path, outcome: Outcome) -> dict[str, Any]:
     """Return the record of a child that ended so and handed over `folder`; its files move to `out` when all is well."""
     record = _record(spec, folder, out / "log.txt", outcome)
     if record["status"] == "ok":
-        record["files"] = _collect(folder, out, (*FILES, *spec.candidates))
+        record["files"] = _collect(folder, out, (*FILES, *spec.candidates, *(INT8_FILES if spec.int8 else ())))
     return record
 
 
@@ -88,6 +118,8 @@ def _record(spec: Spec, folder: Path, log: Path, outcome: Outcome) -> dict[str, 
     report = _report(folder)
     if outcome.code == 0 and report is not None:
         return _ended(report["status"], report.get("stage", "done"), report["message"]) | _tables(report)
+    if outcome.code == NO_REPORT or _full(folder):
+        return _ended("harness-error", stage, f"the disk is full or cannot be written; stage {stage} ended there")
     return _ended("crashed", stage, _crash(outcome.code, stage, log)) | {"code": outcome.code}
 
 
@@ -105,13 +137,23 @@ def _ended(status: str, stage: str, message: str) -> dict[str, Any]:
 
 
 def _tables(report: dict[str, Any]) -> dict[str, Any]:
-    names = ("candidates", "census", "timing", "memory", "environment", "notes", "floor_errors", "instrument_errors")
+    names = (
+        "candidates",
+        "int8",
+        "census",
+        "timing",
+        "memory",
+        "environment",
+        "notes",
+        "floor_errors",
+        "instrument_errors",
+    )
     return {name: report[name] if isinstance(report.get(name), dict) else {} for name in names}
 
 
 def _stage(folder: Path) -> str:
     try:
-        text = (folder / "stage.txt").read_text(encoding="utf-8")[:64]
+        text = read_plain(folder / "stage.txt", 64).decode()
     except (OSError, ValueError):
         return "start"
     return text if text.isprintable() and text else "start"
@@ -121,9 +163,7 @@ def _report(folder: Path) -> dict[str, Any] | None:
     """Return the child's report, None when it is missing or not one."""
     file = folder / "report.json"
     try:
-        if not _regular(file) or file.stat().st_size > LARGEST_REPORT:
-            return None
-        report = json.loads(file.read_text(encoding="utf-8"))
+        report = json.loads(read_plain(file, LARGEST_REPORT))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(report, dict) or report.get("status") not in STATUSES:
@@ -143,6 +183,16 @@ def _collect(folder: Path, out: Path, names: Sequence[str]) -> dict[str, int]:
     return sizes
 
 
+def _full(folder: Path) -> bool:
+    """Try to write: free blocks say nothing of quotas."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBE))
+    except OSError:
+        return True
+    return False
+
+
 def _regular(file: Path) -> bool:
     try:
         return stat.S_ISREG(file.lstat().st_mode)
@@ -151,8 +201,16 @@ def _regular(file: Path) -> bool:
 
 
 def write(out: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Write `record.json` and return the record."""
-    (out / "record.json").write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    """Put `record.json` in place, whatever the student's code left under that name, and return the record."""
+    handle, fresh = tempfile.mkstemp(dir=out, prefix=".record-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(record, indent=2, sort_keys=True) + "\n")
+        Path(fresh).chmod(0o644)
+        Path(fresh).replace(out / "record.json")
+    except OSError:
+        Path(fresh).unlink(missing_ok=True)
+        raise
     return record
 
 
@@ -163,9 +221,10 @@ def main(argv: Sequence[str] | None, sources: Sequence[str]) -> int:
     parser.add_argument("--inputs", type=Path, required=True, help="folder with inputs.pt, from model_tests.draw")
     parser.add_argument("--out", type=Path, required=True, help="folder for record.json, log.txt and tensors")
     parser.add_argument("--accelerator", default="", help="name of the accelerator; cpu: do not use a GPU")
+    parser.add_argument("--baselines", type=Path, help="folder with the sources of the plan's baselines")
     args = parser.parse_args(argv)
     try:
-        record = produce(args.spec, args.inputs, args.out, args.accelerator, sources)
+        record = produce(args.spec, args.inputs, args.out, args.accelerator, sources, args.baselines)
     except Exception as error:
         record = _ended("harness-error", "start", f"{type(error).__name__}: {error}")
         with contextlib.suppress(OSError):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+if sys.platform == "win32":
+    raise ImportError("a job object tells this there")
 
 PROC = Path("/proc")
 

@@ -46,8 +46,15 @@ def apply() -> None:
 
 
 def device(accelerator: str) -> torch.device:
-    """Return the first GPU unless the accelerator is `cpu` or there is none."""
-    return torch.device("cuda" if accelerator != "cpu" and torch.cuda.is_available() else "cpu")
+    """Return where to run: the CPU for `cpu`, else the first GPU; without a name a GPU if there is one.
+
+    Raises RuntimeError when a GPU is named and PyTorch sees none: whatever came of a run on the CPU instead, such as a
+    time limit that it cannot meet, would be held against the model.
+    """
+    found = torch.cuda.is_available()
+    if accelerator not in ("", "cpu") and not found:
+        raise RuntimeError(f"PyTorch sees no GPU on this machine, so nothing can be proven on {accelerator}")
+    return torch.device("cuda" if accelerator != "cpu" and found else "cpu")
 
 
 def environment(where: torch.device) -> dict[str, Any]:

@@ -15,16 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from model_tests.precision.candidates import FLOAT32, Candidate
-from model_tests.producing import settings
+from model_tests.producing import machine, settings
 from model_tests.spec import Spec
 
 T = TypeVar("T")
-Status = Literal["input-error", "out-of-memory"]
+Status = Literal["input-error", "out-of-memory", "harness-error"]
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class StudentError(Exception):
-    """What the student's code did wrong, in one line; `status` as in record.json."""
+    """What the student's code did wrong, in one line; `status` as in record.json (harness-error: the machine did)."""
 
     def __init__(self, message: str, status: Status = "input-error") -> None:
         super().__init__(one_line(message))
@@ -52,10 +52,14 @@ class Student:
         self.factory = factory
 
     def first(self) -> nn.Module:
-        """Build the model whose weights are judged, and keep them. StudentError names what the contract wants."""
+        """Build the model whose weights are judged, and keep them. StudentError names what the contract wants.
+
+        They are kept on the CPU: on the device they would take the room of a second model.
+        """
         model = self._build()
         state = guard("state_dict()", model.state_dict)
-        self.state = {name: v.detach().clone() if isinstance(v, Tensor) else v for name, v in state.items()}
+        copies = {name: v.detach().to("cpu", copy=True) for name, v in state.items() if isinstance(v, Tensor)}
+        self.state = {**state, **copies}
         return model
 
     def weights(self) -> dict[str, Tensor]:
@@ -84,11 +88,21 @@ class Student:
             )
         if any(module.training for module in built.modules()):
             raise StudentError("build() must return the model in eval mode; end it with `return model.eval()`")
-        return built.to(self.device)
+        return built if places_itself(built) else built.to(self.device)
 
     def _call_factory(self) -> Any:
         assert self.factory is not None  # noqa: S101 - load() came first
         return self.factory(**self.spec.config)
+
+
+def places_itself(model: nn.Module) -> bool:
+    """Whether a model has spread itself over devices: Hugging Face's device_map, or parameters on several GPUs.
+
+    Moving such a model to one GPU would undo what several were asked for, and accelerate's hooks refuse it.
+    """
+    if getattr(model, "hf_device_map", None):
+        return True
+    return len({parameter.device for parameter in model.parameters() if parameter.device.type == "cuda"}) > 1
 
 
 def packed(x: Tensor) -> Tensor:
@@ -114,9 +128,15 @@ def guard(what: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T
     except BaseException as error:
         traceback.print_exc()
         text = f"{type(error).__name__}: {str(error) or 'no message'}"
-        memory = isinstance(error, MemoryError) or any(m in str(error) for m in OUT_OF_MEMORY)
-        status: Status = "out-of-memory" if memory else "input-error"
-        raise StudentError(f"{what} raised {one_line(text, 300)}{where(error)}", status) from error
+        raise StudentError(f"{what} raised {one_line(text, 300)}{where(error)}", _status(error)) from error
+
+
+def _status(error: BaseException) -> Status:
+    """Whose trouble an exception out of the student's code is."""
+    if machine.trouble(error):
+        return "harness-error"
+    memory = isinstance(error, MemoryError) or any(m in str(error) for m in OUT_OF_MEMORY)
+    return "out-of-memory" if memory else "input-error"
 
 
 def where(error: BaseException) -> str:

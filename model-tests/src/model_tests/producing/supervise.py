@@ -6,7 +6,6 @@ Nothing that the command does can raise out of here: every way to end is an `Out
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import signal
 import subprocess
@@ -17,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from model_tests.producing.group import OPTIONS, Group
 from model_tests.producing.log import capture
-from model_tests.producing.processes import marked, members, resident
 
 POLL_SECONDS = 0.05
 # Looking through all processes costs milliseconds: their list is renewed this often, their memory read at each poll.
@@ -59,27 +58,30 @@ def supervise(command: Sequence[str], env: Mapping[str, str], log: Path, limits:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        **OPTIONS,
     )
+    group = Group(process, f"{MARK}={mark}")
     reader = threading.Thread(target=capture, args=(process.stdout, log), daemon=True)
     reader.start()
-    with _sigterm() as stop:
+    with sigterm() as stop:
         try:
-            how, peak = _watch(process, stop, started, limits)
+            how, peak = _watch(process, group, stop, started, limits)
         finally:
-            _end(process, f"{MARK}={mark}")
+            end(process, group)
     reader.join(timeout=5)
     return Outcome(how, process.returncode, time.monotonic() - started, peak)
 
 
-def _watch(process: subprocess.Popen[bytes], stop: threading.Event, started: float, limits: Limits) -> tuple[How, int]:
+def _watch(
+    process: subprocess.Popen[bytes], group: Group, stop: threading.Event, started: float, limits: Limits
+) -> tuple[How, int]:
     """Wait for the end or a limit; return how it ended and the peak of the memory."""
     peak, polls, pids = 0, 0, {process.pid}
     while not _finished(process):
         if polls % POLLS_PER_LISTING == 0:
-            pids = {process.pid} | members(process.pid)
+            pids = group.members()
         polls += 1
-        used = resident(pids)
+        used = group.resident(pids)
         peak = max(peak, used)
         if stop.is_set():
             return "stopped", peak
@@ -96,22 +98,16 @@ def _finished(process: subprocess.Popen[bytes]) -> bool:
     return process.returncode is not None
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Kill the session, and what the command started outside of it; what forks on is caught in a later turn."""
+def end(process: subprocess.Popen[bytes], group: Group) -> None:
+    """End all of the group; what forks on is caught in a later turn."""
     for _ in range(20):
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        strays = members(process.pid) | marked(mark)
-        for pid in strays:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if _finished(process) and not strays:
+        nobody = group.kill()
+        if _finished(process) and nobody:
             return
 
 
 @contextlib.contextmanager
-def _sigterm() -> Iterator[threading.Event]:
+def sigterm() -> Iterator[threading.Event]:
     """Turn SIGTERM into an event, so that the command is ended and not left behind."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():

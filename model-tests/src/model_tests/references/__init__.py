@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 # Name in lab.toml -> module; imported only when asked for, so that reading a spec needs no torch.
-REFERENCES = {"llama": "model_tests.references.llama"}
+REFERENCES = {"llama": "model_tests.references.llama", "resnet50": "model_tests.references.resnet"}
 
 
 def factory(name: str) -> Callable[..., nn.Module]:

@@ -14,9 +14,11 @@ from model_tests.precision.bounds import ratio_bound
 from model_tests.report import origin, sections
 from model_tests.report.charts import Chart, candidate_charts, fp32_chart
 from model_tests.report.gates import GateRow, failures, gate_rows
+from model_tests.report.int8 import Int8Row, int8_rows
 from model_tests.report.labels import label
 from model_tests.report.marks import mark
 from model_tests.report.numbers import as_float, number
+from model_tests.report.speed import SpeedPart, speed_part
 from model_tests.report.tidy import line, mapping, rows, tidy
 
 _HEADLINES = {"PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive"}
@@ -33,8 +35,10 @@ class AcceleratorPart:
     fp32_mode: str
     charts: Sequence[Chart]
     census: Sequence[sections.CensusRow]
+    speed: SpeedPart | None
     timing: Sequence[tuple[str, str, str, str]]
     memory: Markup | None
+    int8: Sequence[Int8Row]
     facts: Sequence[origin.Fact]
 
 
@@ -121,8 +125,10 @@ def _part(name: str, verify: Mapping[str, Any], bound: float, prefix: str) -> Ac
         fp32_mode="reference" if mapping(verify.get("fp32")).get("mode") == "reference" else "self",
         charts=candidate_charts(verify, bound, prefix),
         census=sections.census_rows(verify),
+        speed=speed_part(verify, prefix),
         timing=sections.timing_rows(verify),
         memory=sections.measured_memory(verify, name),
+        int8=int8_rows(verify),
         facts=origin.device_facts(verify, name),
     )
 

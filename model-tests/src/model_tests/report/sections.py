@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from model_tests.hardware.notes import sentence
-from model_tests.memory import estimate
+from model_tests.memory import config_of, estimate
 from model_tests.report.labels import LANGUAGES, both, label
 from model_tests.report.numbers import MISSING, number, size
 from model_tests.report.runs import runs
@@ -68,11 +68,11 @@ def timing_rows(verify: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 def memory_rows(spec: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return (dtype, weights, kv, activation, logits, overhead, total) for each dtype, nothing when it is not known."""
     try:
-        found = [(dtype, estimate(spec["family"], spec["config"], spec["inputs"], dtype)) for dtype in DTYPES]
+        found = [(dtype, estimate(spec["family"], config_of(spec), spec["inputs"], dtype)) for dtype in DTYPES]
     except (LookupError, ValueError, TypeError, AttributeError):
         return []
     return [
-        (dtype, *(size(part) for part in (e.weights, e.kv, e.activation, e.logits, e.overhead, e.total)))
+        (dtype, *(size(part) for part in (e.weights + e.buffers, e.kv, e.activation, e.logits, e.overhead, e.total)))
         for dtype, e in found
         if e
     ]

@@ -1,38 +1,18 @@
 """The error staircase: one step per module in the order of execution, against its floor and what is allowed."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from statistics import median
 
-import matplotlib.style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from model_tests.report.blocks import placed, shortened, spans
+from model_tests.report.figure import picture
 from model_tests.report.numbers import SUPERSCRIPT, number
-from model_tests.report.palette import ALLOWED, FAIL, FLOOR, INK, MODEL, MUTED, RULE, STRIPE
-from model_tests.report.svg import inline
+from model_tests.report.palette import ALLOWED, FAIL, FLOOR, MODEL, MUTED, RULE, STRIPE
 
-# "default" first: a matplotlibrc of the machine must not change the report.
-_STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gpulab",
-    "text.parse_math": False,
-    "path.simplify": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.edgecolor": RULE,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "text.color": INK,
-    "font.size": 8.5,
-}
 _SIZE = (9.6, 2.9)
 _RECT = (0.06, 0.17, 0.93, 0.73)
 _SMALLEST, _LARGEST, _LINEAR = 1e-6, 1e12, 30
@@ -72,17 +52,7 @@ def draw(staircase: Staircase, prefix: str, names: Mapping[str, tuple[str, str]]
 
     `names` holds the title and the description in each language.
     """
-    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # glyphs missing in matplotlib's font: the browser has them
-        figure = Figure(figsize=_SIZE)
-        FigureCanvasSVG(figure)
-        figure.patch.set_visible(False)
-        axes = figure.add_axes(_RECT)
-        axes.patch.set_visible(False)
-        _fill(axes, staircase)
-        file = StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return inline(file.getvalue(), prefix, names)
+    return picture(_SIZE, _RECT, lambda axes: _fill(axes, staircase), prefix, names)
 
 
 def _fill(axes: Axes, staircase: Staircase) -> None:

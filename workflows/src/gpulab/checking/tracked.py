@@ -1,38 +1,87 @@
-"""What Git carries that it should not; best effort: without Git there is nothing to say."""
+"""What Git carries that it should not: weights, large files, rejected patches."""
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gpulab.contract.finding import Finding
-from gpulab.contract.repository import is_heavy
+from gpulab.errors import PlatformError
+from gpulab.forges.local.blobs import heavy_blobs
+from gpulab.weights import RIGHT_WAY, Heavy, heavy, undo
 
 SECONDS = 10
 
 
+def committed_findings(root: Path, paths: Iterable[str]) -> list[Finding]:
+    """Problems of a commit's files, laid out in a folder without Git."""
+    return [finding for path in sorted(paths) for finding in _finding(path, _size(root / path))]
+
+
 def tracked_findings(root: Path) -> list[Finding]:
-    """Weights and large files (warning), and rejected patches of a template update (error)."""
-    return [finding for path in tracked_files(root) for finding in _finding(root, path)]
+    """The same of a working tree: what the next commit would hold, and what commits not yet pushed hold."""
+    if _git(root, "rev-parse", "--git-dir") is None:
+        message = "the project is no git repository, and git push is how it is released"
+        return [Finding("warning", ".git", "", message, "Type: git init -b main && git add -A && git commit -m Start")]
+    sizes = dict(tracked_files(root))
+    found = [finding for path, size in sorted(sizes.items()) for finding in _finding(path, size)]
+    return [*found, *(_in_history(one) for one in _unpushed(root) if one.path not in sizes)]
 
 
-def tracked_files(root: Path) -> list[str]:
-    """Paths that Git tracks below a folder, relative to it; [] when Git is missing or the folder is no repository."""
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
+def tracked_files(root: Path) -> list[tuple[str, int]]:
+    """Files in Git's index below a folder, with their sizes there; [] when Git is missing or there is no repository."""
+    staged = _git(root, "ls-files", "-s", "-z") or b""
+    rows = [row.partition("\t") for row in staged.decode("utf-8", errors="surrogateescape").split("\0") if row]
+    files = [(facts.split(" ")[1], path) for facts, _, path in rows if not facts.startswith(GITLINK)]
+    asked = "".join(f"{blob}\n" for blob, _ in files).encode()
+    told = _git(root, "cat-file", "--batch-check=%(objectsize)", stdin=asked) or b""
+    sizes = [int(line) if line.isdigit() else 0 for line in told.decode().splitlines()]
+    return [(path, size) for (_, path), size in zip(files, sizes, strict=False)]
+
+
+GITLINK = "160000"
+"""The mode of a submodule, which is no file."""
+
+
+def _unpushed(root: Path) -> list[Heavy]:
+    head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     try:
-        done = subprocess.run(command, env=surroundings, capture_output=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        return heavy_blobs(root, [head.decode().strip()] if head else [], ("--remotes",), _surroundings())
+    except PlatformError:
         return []
-    names = done.stdout.decode("utf-8", errors="surrogateescape").split("\0") if done.returncode == 0 else []
-    return sorted(name for name in names if name)
 
 
-def _finding(root: Path, path: str) -> Iterator[Finding]:
+def _in_history(one: Heavy) -> Finding:
+    message = f"{one.message}; it is in a commit that is not pushed yet, although a later one removed it"
+    return Finding("error", one.path, "", message, f"{RIGHT_WAY} Type: git rebase -i, and drop it from that commit.")
+
+
+def _finding(path: str, size: int) -> Iterator[Finding]:
     if path.endswith(".rej"):
         message = "a part of a template update that did not fit, and is not in the project"
         yield Finding("error", path, "", message, f"Apply it by hand, then: git rm {path}")
-    elif is_heavy(root / path):
-        mebibytes = (root / path).lstat().st_size / 2**20
-        message = f"{mebibytes:.1f} MiB of weights or data in Git, which every clone carries for ever"
-        yield Finding("warning", path, "", message, f"Type: git rm --cached {path} and add it to .gitignore")
+    elif found := heavy(path, size):
+        yield Finding("error", path, "", found.message, f"{RIGHT_WAY} Type: {undo(path)}")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _surroundings() -> dict[str, str]:
+    """Without the variables of a hook around us, which would point git to another repository."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
+def _git(root: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(
+            command, input=stdin, env=_surroundings(), capture_output=True, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

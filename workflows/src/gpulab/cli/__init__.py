@@ -8,7 +8,9 @@ from gpulab.errors import GpulabError
 def main() -> None:
     """Run the command line; the entry point of the package."""
     from gpulab.cli.app import app
+    from gpulab.cli.words import speak_utf8
 
+    speak_utf8()
     try:
         app(sys.argv[1:])(prog_name="gpulab")
     except GpulabError as error:

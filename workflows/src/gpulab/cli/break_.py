@@ -19,9 +19,10 @@ def break_(
     """Plant a fault in your working copy; commit and push it, read the report, then `gpulab break --undo`."""
     if not fault and not take_out:
         for one in faults():
-            say(f"{one.name:<12} {one.title}")
+            say(f"{one.name:<12} {one.family:<9} {one.title}")
         return
-    say(_undo(here()) if take_out else _plant(here(), fault_named(fault)))
+    project = here()
+    say(_undo(project) if take_out else _plant(project, fault_named(fault, project.lab.model.family)))
 
 
 def _plant(project: Project, fault: Fault) -> str:

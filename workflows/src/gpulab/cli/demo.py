@@ -1,6 +1,6 @@
 """The demo: a project from nothing to production on this machine, with the very commands a student types.
 
-`python -m gpulab.cli.demo FOLDER` (or `make demo`). FOLDER is made anew each time.
+`gpulab demo [FOLDER]` (or `make demo`). The project in FOLDER is made anew each time.
 """
 
 import json
@@ -8,7 +8,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from gpulab.cli.words import say
 from gpulab.events import ENVIRONMENTS
@@ -31,15 +35,23 @@ def digests(project: Path) -> dict[str, str]:
     """The digest that each environment runs."""
     home = Home(project / FOLDER)
     files = {name: home.cluster(name) / "release.json" for name in ENVIRONMENTS}
-    return {name: json.loads(file.read_text())["digest"] for name, file in files.items()}
+    return {name: json.loads(file.read_bytes())["digest"] for name, file in files.items()}
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where the demo's project is made anew.")] = Path(".demo"),
+) -> None:
+    """A student's project from nothing to production, on this machine."""
+    raise typer.Exit(main(folder.resolve()))
 
 
 def main(folder: Path) -> int:
     """Bake, check, push, promote, and compare what the two environments run."""
     begin = time.monotonic()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     project = folder / PROJECT
+    if project.exists():
+        shutil.rmtree(project, onerror=_writable)
+    folder.mkdir(parents=True, exist_ok=True)
     step("make a student's project from the template", "new", "--defaults", "--output", str(folder), cwd=folder)
     step("what would be refused?", "check", cwd=project)
     step("git push: build, test, judge, release to teaching", "push", cwd=project)
@@ -52,5 +64,7 @@ def main(folder: Path) -> int:
     return 0 if same else 1
 
 
-if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1]).resolve()))
+def _writable(remove: Callable[[str], object], path: str, _error: object) -> None:
+    """Git's objects are read-only, and Windows does not delete what is."""
+    Path(path).chmod(0o700)
+    remove(path)

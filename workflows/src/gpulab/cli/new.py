@@ -11,10 +11,15 @@ from urllib.parse import unquote, urlparse
 import typer
 
 from gpulab.contract.read import read_lab
+from gpulab.course import answers_for, read_course
 from gpulab.errors import GpulabError, InputError
 from gpulab.forges.local.connect import connect
 
 TEMPLATE_SYNTAX = ("{{", "{%", "{#")
+COURSE_QUESTIONS = {
+    "project_name": "Name of the project, e.g. GPU Lab 1",
+    "author": "Your pseudonym, which reports and releases show",
+}
 
 
 def new(
@@ -23,13 +28,41 @@ def new(
     output: Annotated[Path, typer.Option("--output", help="Where the project's folder is made.")] = Path(),
     template: Annotated[str, typer.Option("--template", help="A folder or git address; default: gpulab's own.")] = "",
     defaults: Annotated[bool, typer.Option("--defaults", help="Ask nothing: defaults for what is not given.")] = False,
+    course: Annotated[
+        Path | None, typer.Option("--course", help="A course.toml: its answers, without questions.")
+    ] = None,
+    profile: Annotated[str, typer.Option("--profile", help="student or production.")] = "",
+    model: Annotated[str, typer.Option("--model", help="The model to start from, e.g. llama.")] = "",
+    accelerator: Annotated[str, typer.Option("--accelerator", help="The hardware that proves it, e.g. cpu.")] = "",
 ) -> None:
     """Ask the template's questions and make a project."""
-    answers = {key: value for key, value in (("project_name", name), ("author", author)) if value}
+    answers = given(project_name=name, author=author)
+    chosen = given(profile=profile, model=model, accelerator=accelerator)
+    if course is not None:
+        chosen = answers_for(read_course(course), chosen)
+        answers |= {} if defaults else asked(answers)
+    answers |= chosen
     refuse_template_syntax(answers)
-    made = Path(generate(template or own_template(), answers, output, no_input=defaults))
+    made = Path(generate(template or own_template(), answers, output, no_input=defaults or course is not None))
     with suppress(GpulabError):  # without git there is nothing to connect yet; `gpulab push` says what to type
         connect(made, read_lab(made).project.slug)
+
+
+def given(**answers: str) -> dict[str, str]:
+    """The options that were typed."""
+    return {key: value for key, value in answers.items() if value}
+
+
+def asked(answers: dict[str, str]) -> dict[str, str]:
+    """A project name and a pseudonym: all that a course leaves to ask.
+
+    Raises:
+        InputError: nobody answers.
+    """
+    try:
+        return {key: answers.get(key) or typer.prompt(question) for key, question in COURSE_QUESTIONS.items()}
+    except typer.Abort:
+        raise InputError("no answer, so no project. Or type: gpulab new --course FILE --name … --author …") from None
 
 
 def refuse_template_syntax(answers: dict[str, str]) -> None:
@@ -62,6 +95,8 @@ def generate(template: str, answers: dict[str, str], output: Path, no_input: boo
         raise InputError(f"{error}. Choose another name, or delete that folder.") from None
     except exceptions.FailedHookException:
         raise InputError("an answer was refused; the line above says which, and what is allowed.") from None
+    except ValueError as error:  # an answer that is not among the choices, in cookiecutter's own words
+        raise InputError(f"no project was made: {error}") from None
     except exceptions.CookiecutterException as error:
         raise InputError(f"no project was made: {error}") from None
     return made

@@ -10,7 +10,7 @@ from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local_engine import local_engine
 from gpulab.errors import InputError
 from gpulab.events import Event
-from gpulab.forges.local.connect import connect, working_tree
+from gpulab.forges.local.connect import connect, connected_slug, working_tree
 from gpulab.forges.local.git import Git
 from gpulab.home import FOLDER, Home, find_project
 from gpulab.platform import Platform, local_platform
@@ -18,16 +18,20 @@ from gpulab.platform import Platform, local_platform
 
 @dataclass(frozen=True)
 class Project:
-    """A project folder with its contract and its local platform."""
+    """A project folder and its local platform; `slug` is the project's name for machines."""
 
     root: Path
-    lab: Lab
+    slug: str
     home: Home
 
     @property
-    def slug(self) -> str:
-        """The project's name for machines."""
-        return self.lab.project.slug
+    def lab(self) -> Lab:
+        """The contract as it is now.
+
+        Raises:
+            ContractError: it cannot be read.
+        """
+        return read_lab(self.root)
 
     @property
     def git(self) -> Git:
@@ -61,7 +65,7 @@ def here() -> Project:
         InputError: there is none, or its contract cannot be read.
     """
     root = find_project(Path.cwd())
-    return Project(root, read_lab(root), Home(root / FOLDER))
+    return Project(root, read_lab(root).project.slug, Home(root / FOLDER))
 
 
 def connected() -> Project:
@@ -73,13 +77,16 @@ def connected() -> Project:
 
 
 def with_runs() -> Project:
-    """The same, which has been pushed at least once.
+    """The project here, which has been pushed at least once; its lab.toml may be broken or gone since.
 
     Raises:
-        InputError: it has not.
+        InputError: it was never pushed.
     """
-    project = here()
-    if not project.home.runs.is_dir():
+    root = find_project(Path.cwd())
+    home = Home(root / FOLDER)
+    slug = connected_slug(home) or read_lab(root).project.slug
+    project = Project(root, slug, home)
+    if not (project.home.runs.is_dir() or project.home.repository.is_dir()):
         raise InputError("nothing was pushed from here yet. Type `gpulab push`.")
     drain(project.home, project.slug)
     return project

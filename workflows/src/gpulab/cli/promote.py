@@ -7,32 +7,22 @@ import typer
 from gpulab.cli.follow import follow_plain
 from gpulab.cli.project import Project, with_runs
 from gpulab.cli.push import watch_sync
+from gpulab.cli.records import results_of
 from gpulab.cli.words import say
-from gpulab.engines.dispatch import promotion_run
+from gpulab.engines.again import check_again
+from gpulab.engines.attempts import last_run
 from gpulab.errors import PlatformError
-from gpulab.events import PRODUCTION, PROMOTION_CHECK, TEACHING
-from gpulab.files import read_json
-from gpulab.forges.protocol import PullRequest
-from gpulab.promotion import propose, running
+from gpulab.events import PROMOTION_CHECK, promotion_run
+from gpulab.forges.protocol import PullRequest, Status
+from gpulab.promotion import propose, to_promote
+
+Merge = Annotated[bool, typer.Option("--merge", help="Merge it when its check has passed.")]
 
 
-def promote(
-    merge: Annotated[bool, typer.Option("--merge", help="Merge it when its check has passed.")] = False,
-) -> None:
+def promote(merge: Merge = False) -> None:
     """Open (or find) the promotion's pull request, run its check, show it; with --merge, merge and sync."""
     project = with_runs()
-    pull = opened(project)
-    say(f"pull request {pull.number}: {pull.title}\n")
-    say(pull.body.partition("```diff")[0])
-    say(f"the rendered change: git fetch lab && git show lab/{pull.branch}\n")
-    if not checked(project, pull):
-        raise typer.Exit(1)
-    if not merge:
-        say(f"pull request {pull.number} is open and may be merged. A second person types: gpulab promote --merge")
-        return
-    project.platform.forge.merge(pull.number)
-    say(f"pull request {pull.number} is merged")
-    raise typer.Exit(watch_sync(project, "production"))
+    raise typer.Exit(carry_through(project, opened(project), "promote", merge))
 
 
 def opened(project: Project) -> PullRequest:
@@ -42,26 +32,41 @@ def opened(project: Project) -> PullRequest:
         PlatformError: the record of the run that proved it is gone.
     """
     forge = project.platform.forge
-    teaching = running(forge, TEACHING)
-    run = teaching.run if teaching else ""
-    results = read_json(project.stored(run, "results.json"), default={"gates": []})
-    if teaching and not results["gates"]:
-        raise PlatformError(
-            f"the record of run {run} is gone. Type `gpulab run {teaching.source[:12]}` to prove it again."
-        )
-    open_one = [one for one in forge.pull_requests() if one.state == "open"]
-    base = forge.head(PRODUCTION)
-    same = [one for one in open_one if teaching and one.branch == f"promote/{teaching.source[:12]}"]
-    if same and (base is None or forge.is_ancestor(base, same[-1].head)):
-        return same[-1]
-    return propose(forge, results)
+    release = to_promote(forge)
+    results = results_of(project, release.run)
+    if results is None:
+        again = f"Type `gpulab run {release.source[:12]}` to prove it again."
+        raise PlatformError(f"the record of run {release.run} is gone. {again}")
+    return propose(forge, release, results)
 
 
-def checked(project: Project, pull: PullRequest) -> bool:
-    """Follow the required check and say what it found."""
-    run = promotion_run(project.home, pull.head)
-    if run:
-        follow_plain(project.home, run, project.slug)
-    said = project.platform.forge.statuses(pull.head).get(PROMOTION_CHECK)
-    say(f"{PROMOTION_CHECK}: {said.state}: {said.description}" if said else f"{PROMOTION_CHECK}: not there yet")
-    return said is not None and said.state == "success"
+def carry_through(project: Project, pull: PullRequest, verb: str, merge: bool) -> int:
+    """Show a pull request to production, run its check, merge it when that is asked for; the exit code."""
+    say(f"pull request {pull.number}: {pull.title}\n")
+    say(pull.body.partition("**Rendered change**")[0])
+    say(f"the rendered change: git fetch lab && git show lab/{pull.branch}\n")
+    said = checked(project, pull)
+    if said is None or said.state != "success":
+        return 1 if said is not None and said.state == "failure" else 3
+    if not merge:
+        say(f"pull request {pull.number} is open and may be merged. A second person types: gpulab {verb} --merge")
+        return 0
+    project.platform.forge.merge(pull.number)
+    say(f"pull request {pull.number} is merged")
+    return watch_sync(project, "production")
+
+
+def checked(project: Project, pull: PullRequest) -> Status | None:
+    """Follow the required check and say what it found; one that ended in trouble of the platform is run again."""
+    forge = project.platform.forge
+    run = last_run(project.home, promotion_run(pull.head))
+    before = forge.statuses(pull.head).get(PROMOTION_CHECK)
+    ended = run is not None and project.engine.results(run).phase.fulfilled
+    if run is None or (ended and (before is None or before.state in ("error", "pending"))):
+        run = check_again(project.home, project.slug, pull.head)
+    follow_plain(project.home, run, project.slug)
+    said = forge.statuses(pull.head).get(PROMOTION_CHECK)
+    say(f"{PROMOTION_CHECK}: {said.state}: {said.description}" if said else f"{PROMOTION_CHECK}: it said nothing")
+    if said is None or said.state == "error":
+        say(f"To try it again: gpulab run {pull.branch}")
+    return said

@@ -8,28 +8,36 @@ import typer
 
 from gpulab.cli.follow import follow
 from gpulab.cli.project import Project, with_runs
+from gpulab.cli.provable import refuse_unprovable
+from gpulab.cli.records import results_of
 from gpulab.cli.words import coloured, say
-from gpulab.engines.dispatch import submit_again
+from gpulab.engines.again import submit_again, submit_branch_again
 from gpulab.engines.protocol import Phase
+from gpulab.engines.queue import ahead, stop
 from gpulab.errors import InputError
-from gpulab.files import read_json
-from gpulab.forges.protocol import Status
 
 RunName = Annotated[str, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
 
 
 def run(
-    revision: Annotated[str, typer.Argument(metavar="[REV]", help="A pushed commit; default: main's head.")] = "main",
+    revision: Annotated[str, typer.Argument(metavar="[REV]", help="A pushed commit, or deploy/ENVIRONMENT.")] = "main",
 ) -> None:
-    """Run a commit again, without a new one; watch it."""
+    """Run a commit again, without a new one, or sync an environment again; watch it."""
     project = with_runs()
+    name = submit_branch_again(project.home, project.slug, revision) or _judge_again(project, revision)
+    say(f"run {name} started. Ctrl-C stops watching, not the run.")
+    raise typer.Exit(watch_to_the_end(project, name))
+
+
+def _judge_again(project: Project, revision: str) -> str:
     commit = project.git.commit_id(revision)
     if commit is None:
         raise InputError(f"{revision!r} names no commit. Type a commit id, a branch or HEAD~1.")
-    name = submit_again(project.home, project.slug, commit)
-    subject = project.git.text("log", "-1", "--format=%h %s", commit)
-    say(f"run {name} of {subject} started. Ctrl-C stops watching, not the run.")
-    raise typer.Exit(watch_to_the_end(project, name))
+    refuse_unprovable(project, commit)
+    pushed = project.platform.forge.head(revision)
+    ref = f"refs/heads/{revision}" if pushed == commit else ""
+    say(project.git.text("log", "-1", "--format=%h %s", commit))
+    return submit_again(project.home, project.slug, commit, ref)
 
 
 def watch(name: RunName = "") -> None:
@@ -46,8 +54,7 @@ def cancel(name: RunName = "") -> None:
     if status.phase.fulfilled:
         say(f"run {run_name} has ended already: {status.phase}")
         return
-    project.engine.cancel(run_name)
-    close_status(project, run_name)
+    stop(project.home, project.slug, run_name, "stopped by hand; it counts for nothing. To run it again: gpulab run")
     say(f"run {run_name} is stopped")
 
 
@@ -57,24 +64,13 @@ def started_at(folder: Path) -> float:
     return file.stat().st_mtime if file.is_file() else 0.0
 
 
-def close_status(project: Project, run_name: str) -> None:
-    """The exit handler does not run when a run is stopped: what it left pending at the forge is closed here."""
-    forge = project.platform.forge
-    for folder in project.home.statuses.glob("*.json"):
-        for context, said in forge.statuses(folder.stem).items():
-            if said.run == run_name and said.state == "pending":
-                forge.set_status(
-                    folder.stem, Status(context, "error", "stopped by hand; it counts for nothing", run_name)
-                )
-
-
 def chosen(project: Project, name: str, prefix: str = "") -> str:
     """The named run, or the last one.
 
     Raises:
         InputError: there is no such run; the known ones are named.
     """
-    folders = [one for one in project.home.runs.iterdir() if one.is_dir() and one.name.startswith(prefix)]
+    folders = [one for one in project.home.runs.glob(f"{prefix}*") if one.is_dir()]
     known = [one.name for one in sorted(folders, key=started_at)]
     if name and name not in known:
         raise InputError(f"there is no run {name!r}. The last ones: {', '.join(known[-5:]) or 'none'}")
@@ -85,18 +81,28 @@ def chosen(project: Project, name: str, prefix: str = "") -> str:
 
 def watch_to_the_end(project: Project, name: str) -> int:
     """Follow a run, then say what came of it; its exit code."""
+    waits_for = ahead(project.home, project.slug, name)
+    if waits_for:
+        say(f"{name} waits for {waits_for[0]}: this machine judges one push at a time")
     try:
         follow(project.home, name, project.slug)
     except KeyboardInterrupt:
         say(f"\nstopped watching; run {name} goes on. Look again: gpulab watch {name}. Stop it: gpulab cancel {name}")
         return 130
-    results = read_json(project.stored(name, "results.json"))
-    if results is not None:
-        return summarise(project, name, results)
+    results = results_of(project, name)
+    return summarise(project, name, results) if results is not None else ended_without_results(project, name)
+
+
+def ended_without_results(project: Project, name: str) -> int:
+    """Say why a run left no results: stopped, superseded, or a run of another kind; its exit code."""
     status = project.engine.results(name)
-    if status.phase is not Phase.SUCCEEDED and status.message:
-        say(status.message)
-    return 0 if status.phase is Phase.SUCCEEDED else 3 if name.startswith("push-") else 1
+    if status.phase is Phase.SUCCEEDED:
+        return 0
+    forge = project.platform.forge
+    said = [one for file in project.home.statuses.glob("*.json") for one in forge.statuses(file.stem).values()]
+    own = [one for one in said if one.run == name]
+    say(own[0].description if own else status.message)
+    return 1 if own and own[0].state == "failure" else 3
 
 
 def summarise(project: Project, name: str, results: dict[str, Any]) -> int:
@@ -118,6 +124,6 @@ def measured(gate: Mapping[str, Any]) -> str:
     """What a gate measured, what is allowed, and where; empty when it measured nothing."""
     if gate["value"] is None:
         return ""
-    where = f", in {gate['module']}" if gate["module"] else ""
+    where = f", in {gate['module']}" if gate.get("module") else ""
     allowed = f" (allowed: {gate['bound']:.4g})" if gate["bound"] is not None else ""
     return f"{gate['value']:.4g}{allowed} {gate['unit']}{where}"

@@ -1,5 +1,6 @@
 """How the command line speaks: plain lines, colour only at a terminal."""
 
+import io
 import os
 import sys
 
@@ -10,6 +11,13 @@ MARK = {"error": "error  ", "warning": "warning", "info": "info   "}
 def say(line: str = "") -> None:
     """Print a line at once."""
     print(line, flush=True)
+
+
+def speak_utf8() -> None:
+    """What is piped or redirected is UTF-8 on every system; a character that cannot be shown costs no verdict."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
 def is_terminal() -> bool:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import signal
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +15,9 @@ from typing import Any
 from gpulab.home import Home
 from gpulab.images.layout import Layout
 from gpulab.images.unpack import environment, unpack, working_directory
+from gpulab.system import SYSTEM
+
+GRACE_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,12 @@ def started(deployment: Mapping[str, Any], home: Home) -> Iterator[Service]:
     """Run the Deployment's container on a free port; stopped, with all its children, when the block ends."""
     container = container_of(deployment)
     layout, digest = Layout(home.images), container["image"].rsplit("@", 1)[-1]
-    root = unpack(layout, digest, home.unpacked(digest))
+    unpacked = unpack(layout, digest, home.unpacked(digest))
     workdir = working_directory(layout, digest)
     port = _free_port()
-    with tempfile.TemporaryDirectory() as private:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as private:
+        # a copy: others run the same image, and this is the student's code
+        root = Path(shutil.copytree(unpacked, Path(private) / "root", symlinks=True))
         log = Path(private) / "log"
         variables = _variables(container, environment(layout, digest), root, workdir, private, port)
         command = [*container["command"], *container.get("args", [])]
@@ -56,12 +61,12 @@ def started(deployment: Mapping[str, Any], home: Home) -> Iterator[Service]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                **SYSTEM.own_group(),
             )
         try:
             yield Service(process, f"http://127.0.0.1:{port}", log)
         finally:
-            _stop(process)
+            SYSTEM.end_group(process, GRACE_SECONDS)
 
 
 def _interpreter(program: str) -> str:
@@ -74,22 +79,11 @@ def _variables(
     declared = {one["name"]: str(one.get("value", "")) for one in container.get("env", [])}
     inside = {name: value.replace(workdir, f"{root}{workdir}") for name, value in {**image, **declared}.items()}
     outside = {name: os.environ[name] for name in ("PATH", "OMP_NUM_THREADS") if name in os.environ}
-    fixed = {"HOME": private, "TMPDIR": private, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    return outside | fixed | inside | {"PORT": str(port), "HOST": "127.0.0.1"}
+    fixed = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return outside | SYSTEM.environment(private, private) | fixed | inside | {"PORT": str(port), "HOST": "127.0.0.1"}
 
 
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    for kill in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, kill)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
-            break
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -1,12 +1,13 @@
 """Image lanes: which CUDA image runs on which accelerators. Sources of the numbers are in `lanes.toml`."""
 
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 from gpulab.contract import known
+from gpulab.contract.cuda_compat import Answer, Device, Image, compatible
 
 
 @dataclass(frozen=True)
@@ -21,25 +22,24 @@ class Lane:
     wheels: str
     torch: str
     min_driver: str
-    compute_capabilities: tuple[str, ...]
+    architectures: tuple[str, ...]
+    python: str
+    installed: Mapping[str, str] = field(hash=False)
 
     def runs_on(self, compute_capability: str) -> bool:
-        """Whether its wheels hold code for a device ("" = a CPU, on which every lane runs)."""
-        if not compute_capability:
-            return True
-        major, minor = map(int, compute_capability.split("."))
-        built = [tuple(map(int, entry.split("."))) for entry in self.compute_capabilities]
-        return any(own_major == major and own_minor <= minor for own_major, own_minor in built)
+        """Whether it has code for a device ("" = a CPU, on which every lane runs), whatever the driver."""
+        return self.on(Device(compute_capability)).ok
+
+    def on(self, device: Device) -> Answer:
+        """Whether it runs on a device with its driver, in words."""
+        return compatible(device, Image(self.cuda, self.architectures))
 
 
 @cache
 def lanes() -> tuple[Lane, ...]:
     """All lanes, the preferred first."""
     rows = tomllib.loads(files("gpulab.contract").joinpath("lanes.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Lane(name=name, **{**row, "compute_capabilities": tuple(row["compute_capabilities"])})
-        for name, row in rows.items()
-    )
+    return tuple(Lane(name=name, **{**row, "architectures": tuple(row["architectures"])}) for name, row in rows.items())
 
 
 def lane_for(accelerator: str) -> Lane:
@@ -64,3 +64,19 @@ def common_lane(accelerators: Iterable[str]) -> Lane | None:
     catalogue = known.accelerators()
     needed = {catalogue[name].compute_capability for name in accelerators}
     return next((lane for lane in lanes() if all(map(lane.runs_on, needed))), None)
+
+
+def device_of(accelerator: str, driver: str = "") -> Device:
+    """What decides about CUDA, of one accelerator of the catalogue.
+
+    Raises:
+        KeyError: no such accelerator.
+    """
+    row = known.accelerators()[accelerator]
+    return Device(row.compute_capability, driver, row.data_centre, row.last_driver)
+
+
+def suggested(device: Device) -> Lane | None:
+    """The first lane that runs on a device with its driver; None when there is none."""
+    fitting = (lane for lane in lanes() if lane.on(device).ok)
+    return next(fitting, None)

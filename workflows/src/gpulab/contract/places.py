@@ -44,8 +44,8 @@ def _split(place: Place) -> tuple[str, Place]:
 
 
 def key_text(name: object) -> str:
-    """A key as it is typed: bare when TOML allows it."""
-    return str(name) if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else shown(str(name))
+    """A key as it is typed: bare when TOML allows it, cut when it is long."""
+    return str(name) if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", str(name)) else shown(str(name))
 
 
 def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:

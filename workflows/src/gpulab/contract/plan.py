@@ -11,6 +11,7 @@ from typing import Any
 
 from gpulab.contract import known
 from gpulab.contract.dockerfile import lint
+from gpulab.contract.environment import environment_findings
 from gpulab.contract.finding import ContractError, Finding, errors_of, wrong
 from gpulab.contract.lab import Lab
 from gpulab.contract.lanes import Lane, common_lane, lanes
@@ -35,7 +36,8 @@ def make_plan(lab: Lab, facts: RepositoryFacts, revision: str) -> dict[str, Any]
         ContractError: the run could not succeed, with every reason.
         ValueError: `revision` is not 40 hexadecimal digits.
     """
-    refused = errors_of([*misfits(lab), *lint(facts.dockerfile, lab.hardware.accelerators)])
+    dockerfile = lint(facts.dockerfile, lab.hardware.accelerators)
+    refused = errors_of([*misfits(lab), *dockerfile, *environment_findings(facts)])
     lane = common_lane(lab.hardware.accelerators)
     if refused or lane is None:
         raise ContractError(refused)
@@ -46,7 +48,7 @@ def make_plan(lab: Lab, facts: RepositoryFacts, revision: str) -> dict[str, Any]
         "lane": lane.name,
         "seed": seed_of(revision),
         "hardware": hardware_card(lab, COMPARED),
-        "notes": list(_notes(lab, facts, lane)),
+        "notes": list(_notes(lab, lane)),
     }
 
 
@@ -97,13 +99,17 @@ def _served(lane: Lane, lab: Lab) -> list[str]:
 
 
 def _too_large(lab: Lab, where: str, name: str) -> Iterator[Finding]:
-    """The proof runs float32 on the device beside every candidate, so float32's weights decide."""
+    """The proof runs float32 on the device beside every candidate, so float32's weights decide.
+
+    Several GPUs count together: a model may place itself.
+    """
     from model_tests import memory
 
     spec, device = spec_of(lab), known.accelerators()[name]
-    have = lab.limits.memory_gib if device.memory_gib is None else device.memory_gib
+    gpus = lab.hardware.gpus
+    have = lab.limits.memory_gib if device.memory_gib is None else device.memory_gib * gpus
     try:
-        fit = memory.fit(spec["family"], spec["config"], spec["inputs"], "float32", int(have * GIB))
+        fit = memory.fit(spec["family"], memory.config_of(spec), spec["inputs"], "float32", int(have * GIB))
     except memory.MemoryInputError as error:
         yield _unusable(error)
         return
@@ -112,9 +118,8 @@ def _too_large(lab: Lab, where: str, name: str) -> Iterator[Finding]:
     needed = fit.needed.weights / GIB
     smaller = "a smaller [model.config]" if name == "cpu" else "a larger accelerator or a smaller [model.config]"
     hint = f"Type: {smaller}" + (", or a larger memory_gib in [limits]." if name == "cpu" else ".")
-    message = (
-        f"the float32 weights alone need {needed:.1f} GiB, {device.title} has {have:.1f} GiB for the whole process"
-    )
+    which = device.title if gpus == 1 else f"{gpus} x {device.title}"
+    message = f"the float32 weights alone need {needed:.1f} GiB, {which} has {have:.1f} GiB for the whole process"
     yield wrong(where, message, hint)
 
 
@@ -122,11 +127,7 @@ def _unusable(error: Exception) -> Finding:
     return wrong("[model.config]", str(error), 'Correct the value, or type: family = "custom" in [model].')
 
 
-def _notes(lab: Lab, facts: RepositoryFacts, lane: Lane) -> Iterator[str]:
-    if not facts.has_tests:
-        yield 'tests/ has no test_*.py: the gate "tests" has nothing to run'
-    if facts.heavy:
-        yield f"weights or large files in Git: {one_of(facts.heavy)}"
+def _notes(lab: Lab, lane: Lane) -> Iterator[str]:
     for name in lab.hardware.accelerators:
         own = common_lane([name])
         if own is not None and own is not lane:

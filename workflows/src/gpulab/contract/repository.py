@@ -1,16 +1,14 @@
 """The facts about a repository's files that the plan needs: read once, then only data."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpulab.contract.finding import Finding
+from gpulab.contract.requirements.lines import Line, read_requirements
+from gpulab.contract.requirements.python import read_python
+
 DOCKERFILE = "Dockerfile"
-
-WEIGHTS = frozenset({".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".gguf", ".onnx", ".h5", ".npz", ".npy", ".pkl"})
-"""Endings of files that hold weights or arrays."""
-
-LARGE_FILE = 5 * 1024 * 1024
-"""Bytes of a file that Git should not carry in every clone."""
 
 
 @dataclass(frozen=True)
@@ -20,25 +18,30 @@ class RepositoryFacts:
     Attributes:
         dockerfile: its text; None when there is none.
         has_tests: whether `tests/` has a `test_*.py`.
-        heavy: paths of weights and large files, sorted.
+        has_requirements: whether there is a requirements.txt.
+        requirements: its lines, with those of the files that it includes.
+        python: file -> the Python that it asks for.
+        trouble: what is wrong with the files themselves.
     """
 
     dockerfile: str | None
     has_tests: bool
-    heavy: tuple[str, ...] = ()
+    has_requirements: bool = True
+    requirements: tuple[Line, ...] = ()
+    python: Mapping[str, str] = field(default_factory=dict)
+    trouble: tuple[Finding, ...] = ()
 
 
-def facts_of(root: Path, paths: Iterable[str]) -> RepositoryFacts:
-    """The facts of a project folder.
-
-    Args:
-        root: the folder.
-        paths: the files that belong to the project (of the commit, or tracked by Git), relative to it.
-    """
+def facts_of(root: Path) -> RepositoryFacts:
+    """The facts of a project folder."""
+    lines, trouble = read_requirements(root)
     return RepositoryFacts(
         dockerfile=read_dockerfile(root),
-        has_tests=any(True for _ in (root / "tests").rglob("test_*.py")),
-        heavy=tuple(sorted(path for path in paths if is_heavy(root / path))),
+        has_tests=any(path.is_file() for path in (root / "tests").rglob("test_*.py")),
+        has_requirements=(root / "requirements.txt").is_file(),
+        requirements=tuple(lines),
+        python=read_python(root),
+        trouble=tuple(trouble),
     )
 
 
@@ -48,12 +51,3 @@ def read_dockerfile(root: Path) -> str | None:
         return (root / DOCKERFILE).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-
-
-def is_heavy(path: Path) -> bool:
-    """Whether a file is better kept outside Git: weights, or larger than LARGE_FILE."""
-    try:
-        size = path.lstat().st_size
-    except OSError:
-        return False
-    return size > LARGE_FILE or (path.suffix.lower() in WEIGHTS and size > 0)

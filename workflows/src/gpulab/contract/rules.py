@@ -12,8 +12,11 @@ from typing import Any
 
 from gpulab.contract import known
 from gpulab.contract.finding import Finding, wrong
+from gpulab.contract.float32_rules import exceptions_stay_exceptions
 from gpulab.contract.input_rules import inputs_are_distinct, inputs_can_be_drawn, tokens_fit_the_llama
+from gpulab.contract.int8_rules import labels_need_classes
 from gpulab.contract.lab import Hardware, Model, Precision, Project, Serving
+from gpulab.contract.llama_rules import heads_divide
 from gpulab.contract.words import as_toml, did_you_mean, nearest, one_of, shown
 
 PLATFORM_RATIO = {"cpu": 1.5, "gpu": 2.0}
@@ -82,6 +85,14 @@ def accelerators_are_known(hardware: Hardware) -> Iterator[Finding]:
         )
 
 
+def several_are_gpus(hardware: Hardware) -> Iterator[Finding]:
+    """A pod on the CPU holds no GPU, and its share of the CPU is the platform's business."""
+    if hardware.gpus > 1 and "cpu" in hardware.accelerators:
+        message = f"found {hardware.gpus}, but accelerators names cpu, which has no GPUs"
+        hint = f"Type: {as_toml('gpus', 1)}, or only GPUs in accelerators."
+        yield wrong("[hardware] gpus", message, hint)
+
+
 def ratio_only_tightens(precision: Precision, hardware: Hardware) -> Iterator[Finding]:
     """A floor set by the platform cannot be lowered by a project."""
     bound = PLATFORM_RATIO["cpu" if set(hardware.accelerators) == {"cpu"} else "gpu"]
@@ -120,9 +131,13 @@ RULES = (
     Rule(("inputs",), inputs_are_distinct),
     Rule(("inputs",), inputs_can_be_drawn),
     Rule(("model", "inputs"), tokens_fit_the_llama),
+    Rule(("model",), heads_divide),
+    Rule(("precision", "model"), exceptions_stay_exceptions),
     Rule(("hardware",), accelerators_are_known),
+    Rule(("hardware",), several_are_gpus),
     Rule(("precision", "hardware"), ratio_only_tightens),
     Rule(("precision", "serving"), what_is_served_is_proven),
+    Rule(("int8", "model"), labels_need_classes),
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpulab.contract.finding import Finding, wrong
+from gpulab.contract.int8_rules import evaluation_is_there
 from gpulab.contract.lab import Lab
 from gpulab.contract.modules import (
     Definition,
@@ -26,7 +27,12 @@ from gpulab.contract.words import as_toml, did_you_mean, nearest, one_of, shown
 
 def check_sources(project: Path, lab: Lab) -> list[Finding]:
     """Every difference between the contract and the code that can be seen."""
-    return [*_package(project, lab), *_factory(project, lab), *_serving(project, lab)]
+    return [
+        *_package(project, lab),
+        *_factory(project, lab),
+        *_serving(project, lab),
+        *evaluation_is_there(project, lab),
+    ]
 
 
 def _package(project: Path, lab: Lab) -> Iterator[Finding]:

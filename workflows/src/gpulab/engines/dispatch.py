@@ -7,28 +7,52 @@ from typing import Any
 
 import yaml
 
+from gpulab.engines.attempts import next_name
 from gpulab.engines.errors import AlreadyExists
+from gpulab.engines.local.record import begun
 from gpulab.engines.local_engine import local_engine
-from gpulab.errors import InputError
-from gpulab.events import Event, Refusal, Submission, push_run, select
-from gpulab.forges.local.git import Git
+from gpulab.engines.queue import forge_of, in_turn, supersede
+from gpulab.errors import GpulabError
+from gpulab.events import Event, PushEvent, Refusal, Submission, context_of, deletes, push_context, select
 from gpulab.forges.local.outbox import take
+from gpulab.forges.protocol import Status
 from gpulab.home import Home
-
-MAIN = "refs/heads/main"
 
 
 def deliver(home: Home, project: str, event: Event) -> str | Refusal:
     """Start what an event starts; the run's name, or why there is none. A replayed event starts nothing."""
     chosen = select(event, project)
     if isinstance(chosen, Refusal):
+        _after_refusal(home, project, event, chosen)
         return chosen
     try:
-        return submit(home, project, chosen)
+        name = submit(home, project, chosen)
     except AlreadyExists:
-        return Refusal(
-            f"run {chosen.name} exists already: this commit was judged before. To judge it again: gpulab run"
-        )
+        return _known_already(home, project, chosen)
+    if isinstance(event, PushEvent) and chosen.pipeline == "push":
+        why = "a newer push came before it began; it counts for nothing. To judge it: gpulab run"
+        supersede(home, project, event.ref, name, why)
+    return name
+
+
+def _after_refusal(home: Home, project: str, event: Event, refusal: Refusal) -> None:
+    if not isinstance(event, PushEvent):
+        return
+    if deletes(event):
+        supersede(home, project, event.ref, "", "its branch was deleted before it began; it counts for nothing")
+    context = push_context(event.ref)
+    if refusal.tell and context not in forge_of(home).statuses(event.after):
+        forge_of(home).set_status(event.after, Status(context, "error", refusal.reason[:140], ""))
+
+
+def _known_already(home: Home, project: str, chosen: Submission) -> str | Refusal:
+    """The commit was there before: a replay, or the branch was set back to it by force."""
+    from gpulab.engines.reconciling import due_again
+
+    again = due_again(home, project, chosen)
+    if again:
+        return submit(home, project, again)
+    return Refusal(f"run {chosen.name} exists already: this commit was judged before. To judge it again: gpulab run")
 
 
 def drain(home: Home, project: str) -> None:
@@ -42,13 +66,33 @@ def after_run(settings: Mapping[str, str]) -> None:
 
 
 def submit(home: Home, project: str, submission: Submission) -> str:
-    """Start a run of a rendered pipeline; its name.
+    """Start a run of a rendered pipeline; its name. Its commit's status is pending from now on.
 
     Raises:
         AlreadyExists: the name was used.
     """
-    local_engine(home, project).submit(submission.name, rendered(submission.pipeline), submission.parameters)
+    folder = home.runs / submission.name
+    if folder.is_dir() and begun(folder):
+        raise AlreadyExists(f"the run {submission.name} exists already: gpulab watch {submission.name}")
+    template = rendered(submission.pipeline)
+    engine, revision, context = local_engine(home, project), submission.parameters["revision"], context_of(submission)
+    forge_of(home).set_status(revision, Status(context, "pending", "queued", submission.name))
+    try:
+        turn = in_turn(template) if submission.pipeline == "push" else template
+        engine.submit(submission.name, turn, submission.parameters)
+    except AlreadyExists:
+        raise
+    except GpulabError as error:
+        said = f"the platform could not start it: {error}"
+        forge_of(home).set_status(revision, Status(context, "error", said[:140], submission.name))
+        raise
     return submission.name
+
+
+def start_again(home: Home, project: str, submission: Submission) -> str:
+    """Start one more attempt, under the next free name (`…-2`, `…-3`)."""
+    name = next_name(home, submission.name)
+    return submit(home, project, Submission(submission.pipeline, name, submission.parameters))
 
 
 def rendered(pipeline: str) -> dict[str, Any]:
@@ -56,41 +100,3 @@ def rendered(pipeline: str) -> dict[str, Any]:
     text = files("gpulab").joinpath("rendered", f"{pipeline}.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     return document
-
-
-def submit_again(home: Home, project: str, revision: str) -> str:
-    """Start another run of a pushed commit, under the next free name (`…-2`, `…-3`).
-
-    Raises:
-        InputError: the commit was never pushed.
-    """
-    if not was_pushed(home, revision):
-        raise InputError(f"commit {revision[:12]} is not in the forge's main. Type `gpulab push`.")
-    known = attempts(home, revision)
-    name = push_run(revision, MAIN) + (f"-{len(known) + 1}" if known else "")
-    return submit(home, project, Submission("push", name, {"project": project, "revision": revision, "ref": MAIN}))
-
-
-def was_pushed(home: Home, revision: str) -> bool:
-    """Whether the forge's main contains the commit."""
-    git = Git(home.repository)
-    return git.run("merge-base", "--is-ancestor", revision, MAIN, check=False).returncode == 0
-
-
-def attempts(home: Home, revision: str) -> list[str]:
-    """The runs of a commit on main, oldest first."""
-    base = push_run(revision, MAIN)
-    names = [one.name for one in home.runs.glob(f"{base}*")]
-    return sorted(names, key=lambda name: int(name.removeprefix(base).removeprefix("-") or "1"))
-
-
-def sync_run(home: Home, environment: str, revision: str) -> str | None:
-    """The run that syncs a commit of a deploy branch, if it was started."""
-    name = f"sync-{environment}-{revision[:12]}"
-    return name if (home.runs / name).is_dir() else None
-
-
-def promotion_run(home: Home, head: str) -> str | None:
-    """The run that checks the head of a promotion pull request, if it was started."""
-    name = f"promotion-{head[:12]}"
-    return name if (home.runs / name).is_dir() else None

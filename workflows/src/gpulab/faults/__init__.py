@@ -3,8 +3,8 @@
 Which fault is planted is read from the text itself, so there is no state to lose, and other edits survive.
 """
 
-from gpulab.faults.catalogue import Fault, fault_named, faults
+from gpulab.faults.catalogue import Fault, fault_named, faults, faults_of
 from gpulab.faults.error import FaultError
 from gpulab.faults.planting import plant, planted, undo
 
-__all__ = ["Fault", "FaultError", "fault_named", "faults", "plant", "planted", "undo"]
+__all__ = ["Fault", "FaultError", "fault_named", "faults", "faults_of", "plant", "planted", "undo"]

@@ -17,6 +17,7 @@ class Fault:
 
     Attributes:
         name: what is typed after `gpulab break`.
+        family: `[model] family` of the starter that it is planted in.
         title: the mistake in a few words.
         file: the changed file, below `src/<package>/`.
         before: the starter's text, whole lines; stands exactly once in the file.
@@ -27,6 +28,7 @@ class Fault:
     """
 
     name: str
+    family: str
     title: str
     file: str
     before: str
@@ -47,13 +49,24 @@ def faults() -> tuple[Fault, ...]:
     return tuple(_fault(name, row) for name, row in tomllib.loads(text).items())
 
 
-def fault_named(name: str) -> Fault:
-    """The fault of a name.
+def faults_of(family: str) -> tuple[Fault, ...]:
+    """The faults of one starter."""
+    return tuple(fault for fault in faults() if fault.family == family)
+
+
+def fault_named(name: str, family: str = "") -> Fault:
+    """The fault of a name, for a project of a family ("": of any).
 
     Raises:
-        FaultError: there is none of that name.
+        FaultError: there is none of that name, or it belongs to another starter.
     """
     known = {fault.name: fault for fault in faults()}
+    if family and name in known and known[name].family != family:
+        mine = ", ".join(fault.name for fault in faults_of(family))
+        raise FaultError(
+            f"{name!r} is a fault of the starter {known[name].family}, and this project has [model] family = "
+            f'"{family}"; its faults are {mine}. Type: gpulab break {faults_of(family)[0].name}'
+        )
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         meant = f" Type: gpulab break {near[0]}" if near else ""
@@ -63,4 +76,4 @@ def fault_named(name: str) -> Fault:
 
 def _fault(name: str, row: dict[str, Any]) -> Fault:
     texts = {key: value.strip("\n") for key, value in row.items() if key != "gates"}
-    return Fault(name=name, gates=tuple(row["gates"]), **texts)
+    return Fault(name=name, gates=tuple(row["gates"]), **{"family": "llama", **texts})

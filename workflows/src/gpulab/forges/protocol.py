@@ -14,7 +14,7 @@ class Status:
 
     Attributes:
         context: who says it, e.g. `gpulab/push`.
-        state: `failure` is a verdict on the code, `error` is trouble of the platform.
+        state: `failure` is a verdict on the code; `error`: nothing was judged (platform trouble, stopped, skipped).
         description: one line, at most 140 characters (GitHub's limit).
         run: the run that set it.
     """
@@ -44,6 +44,15 @@ class Forge(Protocol):
     def head(self, branch: str) -> str | None:
         """The commit that the branch points to; None when there is no such branch."""
 
+    def heads(self) -> dict[str, str]:
+        """Every branch and the commit that it points to."""
+
+    def history(self, branch: str) -> list[str]:
+        """The commits that a branch pointed to, newest first (its first parents); empty when there is no branch."""
+
+    def message(self, revision: str) -> str:
+        """The whole message of a commit; empty when there is no such commit."""
+
     def checkout(self, revision: str, destination: Path) -> None:
         """Write the tree of a commit into an empty folder; no `.git`."""
 
@@ -59,8 +68,10 @@ class Forge(Protocol):
     def commit(self, branch: str, files: Mapping[str, bytes], message: str, parent: str | None) -> str:
         """Make `branch` a new commit on `parent` that holds exactly `files`; its id.
 
+        The bot writes `deploy/*` and `promote/*` and no other branch, so that no release starts a build.
+
         Raises:
-            PlatformError: the branch moved meanwhile (somebody else was faster).
+            PlatformError: the branch moved meanwhile (somebody else was faster), or is not the platform's.
         """
 
     def set_status(self, revision: str, status: Status) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from gpulab.errors import PlatformError
 from gpulab.files import locked, read_json, write_json
+from gpulab.system import SYSTEM
 
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -50,7 +51,7 @@ class Layout:
             handle, temporary = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            Path(temporary).replace(path)
+            SYSTEM.replace(Path(temporary), path)
         return {"mediaType": media_type, "digest": digest, "size": len(data)}
 
     def get(self, digest: str) -> bytes:

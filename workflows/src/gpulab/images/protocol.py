@@ -30,3 +30,6 @@ class ImageBuilder(Protocol):
 
     def build(self, source: Path, repository: str) -> BuiltImage:
         """Build from the tree of a commit; the same tree gives the same digest."""
+
+    def has(self, digest: str) -> bool:
+        """Whether the image with this digest can still be pulled."""

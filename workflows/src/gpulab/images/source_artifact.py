@@ -36,6 +36,10 @@ class SourceArtifactBuilder:
         digest = self.layout.put_image(pack(source), CONFIG, repository)
         return BuiltImage(repository, digest, "source artifact")
 
+    def has(self, digest: str) -> bool:
+        """See `ImageBuilder.has`."""
+        return self.layout.blob(digest).is_file()
+
 
 def pack(source: Path) -> bytes:
     """A tar of a folder under `app/`, without owners or times."""

@@ -7,6 +7,8 @@ as AlreadyExists).
 See https://argo-workflows.readthedocs.io/en/latest/events/.
 """
 
+import json
+
 from hera.workflows.models import (
     Arguments,
     Event,
@@ -19,7 +21,7 @@ from hera.workflows.models import (
     WorkflowTemplateRef,
 )
 
-from gpulab.events import COMMIT_ID, ENVIRONMENTS, PRODUCTION, PUSHED_REF
+from gpulab.events import COMMIT_ID, ENVIRONMENTS, PRODUCTION, PUSHED_REF, RESERVED, SKIP
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.strict import strict
 
@@ -29,6 +31,12 @@ PUSH = (
     f' && payload.after matches "{COMMIT_ID}" && payload.after != "{DELETED}" && payload.ref matches "{PUSHED_REF}"'
 )
 """Gitea's payload has no `deleted`: a deletion is an `after` of zeros."""
+
+MESSAGE = '(payload.head_commit?.message ?? "")'
+"""A forge may send no head commit; an expression that fails would lose the event."""
+
+BRANCH = f"{PUSH} && not (payload.ref matches {json.dumps(RESERVED)}) && not ({MESSAGE} matches {json.dumps(SKIP)})"
+"""expr-lang reads a text in double quotes as JSON does."""
 
 
 def build(settings: Settings, project: str) -> list[WorkflowEventBinding]:
@@ -45,7 +53,7 @@ def _push(settings: Settings, project: str) -> WorkflowEventBinding:
         settings,
         "push",
         "push",
-        selector=f'{PUSH} && payload.ref == "refs/heads/main"',
+        selector=BRANCH,
         run='"push-" + payload.after[0:12] + "-" + sprig.substr(0, 6, sprig.sha256sum(payload.ref))',
         values=[_constant("project", project), _from("revision", "payload.after"), _from("ref", "payload.ref")],
     )

@@ -6,7 +6,8 @@ from running; `main` (platform, no student code) judges and alone writes results
 does not trust: it has a plan of its own and draws the inputs again; harness and inputs are read-only for `produce`.
 
 Argo shows an input artifact to `main` alone, unless it lies in a volume that `containerSet.volumeMounts` gives to all
-containers; hence the plan is fetched twice.
+containers; hence the plan is fetched twice. The same holds for the baselines' sources, which `inputs` unpacks, so that
+`produce` can only read them; a run without a comparable baseline has no such artifact.
 
 See https://argo-workflows.readthedocs.io/en/latest/container-set-template/.
 """
@@ -24,7 +25,9 @@ from gpulab.steps.io import RUN_PREFIX
 SHARED, GIVEN, WORK, OUT = "/gpulab/shared", "/gpulab/given", "/gpulab/work", "/gpulab/out"
 SPEC = ["--spec", f"{SHARED}/plan.json"]
 JUDGES_SPEC = ["--spec", "/gpulab/judge/plan.json"]
+BASELINES = ["--baselines", f"{SHARED}/baselines.tar"]
 SEED = ["--seed", "{{inputs.parameters.seed}}"]
+PRODUCED = ["--out", f"{WORK}/produced"]
 ACCELERATOR = ["--accelerator", "{{inputs.parameters.accelerator}}"]
 PYTHON = ["python3", "-P", "-m"]
 """Without the working directory on the path: a `model_tests/` in a student's repository is not the harness."""
@@ -41,6 +44,7 @@ def verify_template(settings: Settings) -> ContainerSet:
         inputs=[
             *(Parameter(name=name) for name in ("image", "seed", "accelerator", "pod-spec-patch")),
             artifact("plan", SPEC[1], f"{RUN_PREFIX}/plan.json"),
+            artifact("baselines", BASELINES[1], f"{RUN_PREFIX}/baselines.tar", optional=True),
             artifact("judges-plan", JUDGES_SPEC[1], f"{RUN_PREFIX}/plan.json"),
         ],
         outputs=[
@@ -51,7 +55,7 @@ def verify_template(settings: Settings) -> ContainerSet:
         volume_mounts=[strict(VolumeMount, name="shared", mount_path=SHARED)],
         pod_spec_patch="{{inputs.parameters.pod-spec-patch}}",
         automount_service_account_token=False,
-        active_deadline_seconds=3600,
+        active_deadline_seconds=4500,
         retry_strategy=retry_platform_trouble(),
     ) as template:
         _inputs(settings)
@@ -70,7 +74,7 @@ def _inputs(settings: Settings) -> None:
         "inputs",
         image=settings.steps_image,
         command=[*PYTHON, "model_tests.draw"],
-        args=[*SPEC, *SEED, "--out", GIVEN, "--harness", f"{GIVEN}/harness"],
+        args=[*SPEC, *SEED, *BASELINES, "--out", GIVEN, "--harness", f"{GIVEN}/harness"],
         volumes=[scratch("given", GIVEN)],
         resources=JUDGE,
     )
@@ -82,7 +86,7 @@ def _produce() -> None:
         dependencies=["inputs"],
         image="{{inputs.parameters.image}}",
         command=[*PYTHON, "model_tests.produce"],
-        args=[*SPEC, "--inputs", f"{GIVEN}/inputs", "--out", f"{WORK}/produced", *ACCELERATOR],
+        args=[*SPEC, "--inputs", f"{GIVEN}/inputs", "--baselines", f"{GIVEN}/baselines", *PRODUCED, *ACCELERATOR],
         env=[Env(name="PYTHONPATH", value=f"{GIVEN}/harness:/app/src")],
         volumes=[
             scratch("given", GIVEN, read_only=True),

@@ -3,15 +3,17 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from gpulab.contract.finding import ContractError, Finding
 from gpulab.errors import PlatformError
+from gpulab.system import SYSTEM
 
 SECONDS = 60
 """A build takes a tenth of a second."""
 
-NOTHING = {"HOME": "/nonexistent", "PATH": "", "LC_ALL": "C"}
+NOTHING = {**SYSTEM.environment("/nonexistent", tempfile.gettempdir()), "PATH": "", "LC_ALL": "C"}
 """The environment of kustomize: a line `NAME` in a file of `envs` takes the value from there, into the manifests."""
 
 _EXPLAINED: tuple[tuple[str, str], ...] = (

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from gpulab.contract.finding import ContractError, Finding
 from gpulab.contract.words import shown
@@ -63,7 +63,7 @@ def render_build(project_dir: Path, environment: str, image: str, digest: str) -
 
 def _with_image(overlay: Path, image: str, digest: str, told_as: str) -> str:
     """Build a kustomization outside the project that adds the digest: no file of the project is touched."""
-    with TemporaryDirectory(prefix="gpulab-") as folder:
+    with TemporaryDirectory(prefix="gpulab-", dir=_same_drive(overlay)) as folder:
         outside = Path(folder).resolve()
         content = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -73,3 +73,8 @@ def _with_image(overlay: Path, image: str, digest: str, told_as: str) -> str:
         }
         (outside / "kustomization.yaml").write_text(json.dumps(content), encoding="utf-8")
         return build(outside, told_as)
+
+
+def _same_drive(overlay: Path) -> Path | None:
+    """Where the folder outside is made: kustomize takes relative paths only, and none leads to another drive."""
+    return None if overlay.drive == Path(gettempdir()).resolve().drive else overlay.parents[2].parent

@@ -1,5 +1,8 @@
 """Gates of the steps themselves: contract, image, tests, and results that are missing."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from model_tests.messages import explain
 from model_tests.verdict import Gate, Verdict
 
@@ -15,3 +18,23 @@ def gate(name: str, verdict: Verdict, key: str, detail: str, count: int | None =
     why, change = explain(key, "en", params)
     value, bound = (None, None) if count is None else (float(count), 0.0)
     return Gate(name, verdict, value, bound, unit, key=key, params=params, why=why, change=change)
+
+
+def read_gates(document: Mapping[str, Any]) -> list[Gate] | None:
+    """The gates of a record or a result; None when they are not what a step writes."""
+    try:
+        gates = [Gate.from_dict(one) for one in document.get("gates", [])]
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None
+    return gates if all(map(_plain, gates)) else None
+
+
+def _plain(one: Gate) -> bool:
+    texts = (one.name, one.unit, one.key, one.why, one.change, one.module or "")
+    numbers = (0.0 if number is None else number for number in (one.value, one.bound))
+    return (
+        bool(one.name)
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int | float) for number in numbers)
+        and isinstance(one.params, dict)
+    )

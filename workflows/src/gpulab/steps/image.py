@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from hera.workflows.io import Output
 
+from gpulab.events import push_context
 from gpulab.forges.protocol import Status
 from gpulab.platform import from_environment
-from gpulab.steps.io import EventInput, output, stored
-from gpulab.steps.notify import PUSH_CONTEXT
+from gpulab.steps.io import EventInput, as_it_is, output, stored
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.prepare import Prepared, prepare
 
@@ -23,45 +23,48 @@ class ImageOutput(Output):
     accelerators: Annotated[list[dict[str, Any]], output("accelerators", "[]")]
     record: Annotated[dict[str, Any] | None, stored("record", "image.json")] = None
     plan: Annotated[dict[str, Any] | None, stored("plan", "plan.json")] = None
+    baselines: Annotated[bytes | None, stored("baselines", "baselines.tar", dumpb=as_it_is)] = None
 
 
 @truthful
 def image(inputs: EventInput) -> ImageOutput:
     """Plan and build one commit; exit code 2 when its contract is refused."""
     platform = from_environment(os.environ)
-    platform.forge.set_status(inputs.revision, Status(PUSH_CONTEXT, "pending", "running", inputs.run))
+    platform.forge.set_status(inputs.revision, Status(push_context(inputs.ref), "pending", "running", inputs.run))
     with TemporaryDirectory() as folder:
         source = Path(folder) / "source"
         platform.forge.checkout(inputs.revision, source)
-        prepared = prepare(source, inputs.revision, platform.builder)
+        prepared = prepare(source, inputs.revision, platform.builder, platform.forge)
     return to_output(prepared)
 
 
 def to_output(prepared: Prepared) -> ImageOutput:
     """The step's outputs; a refusal says its first reason."""
     plan, built = prepared.plan or {}, prepared.record.get("image")
+    gpus = plan.get("spec", {}).get("gpus", 1)
     return ImageOutput(
         image=built["reference"] if built else "",
         seed=str(plan.get("seed", 0)),
-        accelerators=[pod(name) for name in plan.get("accelerators", [])],
+        accelerators=[pod(name, gpus) for name in plan.get("accelerators", [])],
         record=prepared.record,
         plan=plan,
+        baselines=prepared.baselines,
         exit_code=0 if built else say(prepared.message, int(prepared.record["exit_code"])),
     )
 
 
-def pod(accelerator: str) -> dict[str, Any]:
+def pod(accelerator: str, gpus: int = 1) -> dict[str, Any]:
     """One item of verify's fan-out: the accelerator, and how its pod gets there.
 
     The patch is an object, which Argo turns into JSON; a text with quotes in it would arrive with backslashes.
     """
-    return {"name": accelerator, "podSpecPatch": pod_spec_patch(accelerator)}
+    return {"name": accelerator, "podSpecPatch": pod_spec_patch(accelerator, gpus)}
 
 
-def pod_spec_patch(accelerator: str) -> dict[str, Any]:
+def pod_spec_patch(accelerator: str, gpus: int = 1) -> dict[str, Any]:
     """What the pod of an accelerator asks of the scheduler: nothing for `cpu`.
 
-    Only `produce` asks for the GPU, and only in limits (Kubernetes copies them to the requests).
+    Only `produce` asks for GPUs, all of one node, and only in limits (Kubernetes copies them to the requests).
     """
     if accelerator == "cpu":
         return {}
@@ -70,5 +73,5 @@ def pod_spec_patch(accelerator: str) -> dict[str, Any]:
     return {
         "nodeSelector": {"nvidia.com/gpu.product": catalogue()[accelerator].product_label},
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
-        "containers": [{"name": "produce", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+        "containers": [{"name": "produce", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
     }

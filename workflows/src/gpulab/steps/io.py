@@ -1,5 +1,8 @@
 """Inputs and outputs that steps share."""
 
+from collections.abc import Callable
+from typing import Any
+
 from hera.workflows import NoneArchiveStrategy, Parameter, S3Artifact
 from hera.workflows.io import Input
 from hera.workflows.models import ValueFrom
@@ -31,6 +34,16 @@ def output(name: str, default: str = "") -> Parameter:
     return Parameter(name=name, value_from=ValueFrom(path=path, default=default))
 
 
-def stored(name: str, key: str) -> S3Artifact:
-    """An output artifact kept under the run's prefix, as it is; optional, for a step that failed before it."""
-    return S3Artifact(name=name, key=f"{RUN_PREFIX}/{key}", archive=NoneArchiveStrategy(), optional=True)
+def stored(name: str, key: str, dumpb: Callable[[Any], bytes] | None = None) -> S3Artifact:
+    """An output artifact kept under the run's prefix, as it is; optional, for a step that failed before it.
+
+    Args:
+        dumpb: how Hera's runner writes it; None for text and JSON.
+    """
+    key = f"{RUN_PREFIX}/{key}"
+    return S3Artifact(name=name, key=key, archive=NoneArchiveStrategy(), optional=True, dumpb=dumpb)
+
+
+def as_it_is(data: bytes) -> bytes:
+    """For an artifact of bytes; None writes no file."""
+    return data

@@ -8,12 +8,15 @@ from typing import Any
 from model_tests.verdict import Gate, Verdict
 
 from gpulab.checking import check_project
+from gpulab.contract.baselines import rows
 from gpulab.contract.finding import ContractError, Finding, errors_of
 from gpulab.contract.lab import Lab
 from gpulab.contract.plan import make_plan
 from gpulab.contract.read import read_lab
 from gpulab.contract.repository import facts_of
+from gpulab.forges.protocol import Forge
 from gpulab.images.protocol import BuiltImage, ImageBuilder
+from gpulab.steps.baselines import find_baselines
 from gpulab.steps.gates import gate
 
 SCHEMA = "gpulab/image/v1"
@@ -27,26 +30,29 @@ class Prepared:
         record: `image.json`: gates, the project, the image (None when refused), exit code.
         plan: `plan.json`; None when refused.
         message: the refusal in one line; empty when there was none.
+        baselines: a tar with the sources that the commit's speed is compared with; None when there are none.
     """
 
     record: dict[str, Any]
     plan: dict[str, Any] | None
     message: str
+    baselines: bytes | None = None
 
 
-def prepare(source: Path, revision: str, builder: ImageBuilder) -> Prepared:
+def prepare(source: Path, revision: str, builder: ImageBuilder, forge: Forge) -> Prepared:
     """Check the contract of a commit's tree, plan its run, build its image.
 
     Raises:
-        PlatformError: the image could not be built or stored.
+        PlatformError: the image could not be built or stored, or the forge not read.
     """
     try:
-        refused = errors_of(check_project(source))
+        paths = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
+        refused = errors_of(check_project(source, paths))
         if refused:
             raise ContractError(refused)
         lab = read_lab(source)
-        paths = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
-        plan = make_plan(lab, facts_of(source, paths), revision)
+        baselines = find_baselines(forge, revision, lab, source)
+        plan = make_plan(lab, facts_of(source), revision) | {"baselines": rows(baselines.found)}
     except ContractError as error:
         return _refused(error.problems)
     built = builder.build(source, lab.delivery.image)
@@ -54,7 +60,7 @@ def prepare(source: Path, revision: str, builder: ImageBuilder) -> Prepared:
         gate("contract", Verdict.PASS, "contract.kept", "lab.toml"),
         gate("image", Verdict.PASS, "image.built", f"{built.kind} {built.digest}"),
     ]
-    return Prepared(_record(gates, lab, built, 0), plan, "")
+    return Prepared(_record(gates, lab, built, 0), plan, "", baselines.archive)
 
 
 def _refused(problems: Sequence[Finding]) -> Prepared:

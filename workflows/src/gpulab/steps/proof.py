@@ -30,10 +30,11 @@ class Proven:
     problems: list[str]
 
 
-def prove(forge: Forge, revision: str, project: str, environment: str, record: Mapping[str, Any] | None) -> Proven:
+def prove(forge: Forge, revision: str, project: str, environment: str, record: Any) -> Proven:
     """Compare a deploy commit with the record of the run that it names, and with a fresh rendering of its source.
 
-    A branch proves nothing by itself: whoever owns a repository can write it. The record is kept by the platform.
+    A branch proves nothing by itself: whoever owns a repository can write it. The record (any JSON, None when there is
+    none) is kept by the platform.
 
     Raises:
         InputError: `release.json` is missing or malformed.
@@ -72,24 +73,30 @@ def against_request(release: Release, project: str, environment: str) -> list[st
     return problems
 
 
-def against_record(release: Release, record: Mapping[str, Any] | None) -> list[str]:
+def against_record(release: Release, record: Any) -> list[str]:
     """Did the named run pass, with this commit and this digest?"""
     if record is None:
         return [f"the platform keeps no record of run {release.run}: nothing proves this digest"]
-    if record.get("schema") != RECORD_SCHEMA:
+    if not isinstance(record, Mapping) or record.get("schema") != RECORD_SCHEMA:
         return [f"the record of run {release.run} is not a {RECORD_SCHEMA} document"]
+    image, project = _part(record, "image"), _part(record, "project")
     problems = []
     if record.get("verdict") != "PASS":
         problems.append(f"run {release.run} ended {record.get('verdict')}, not PASS")
     if record.get("revision") != release.source:
         problems.append(f"run {release.run} judged commit {record.get('revision')}, not {release.source}")
-    if (record.get("image") or {}).get("digest") != release.digest:
+    if image.get("digest") != release.digest:
         problems.append(f"run {release.run} proved another digest than {release.digest}")
-    if (record.get("image") or {}).get("repository") != release.repository:
+    if image.get("repository") != release.repository:
         problems.append(f"run {release.run} proved another image than {release.repository}")
-    if (record.get("project") or {}).get("slug") != release.project:
+    if project.get("slug") != release.project:
         problems.append(f"run {release.run} is of another project")
     return problems
+
+
+def _part(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = record.get(key)
+    return part if isinstance(part, Mapping) else {}
 
 
 def rendered(forge: Forge, release: Release) -> str:

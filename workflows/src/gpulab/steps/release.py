@@ -4,7 +4,6 @@ import os
 import platform as machine
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from hera.workflows import Parameter
@@ -12,14 +11,13 @@ from hera.workflows.io import Output
 from model_tests.report import render
 
 from gpulab import __version__
-from gpulab.events import TEACHING
+from gpulab.events import MAIN, TEACHING, push_context
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
-from gpulab.rendering.overlays import render_overlay
 from gpulab.steps.io import EventInput, stored
-from gpulab.steps.notify import PUSH_CONTEXT
 from gpulab.steps.outcome import say, truthful
-from gpulab.steps.release_file import MANIFESTS, RELEASE, Release
+from gpulab.steps.release_commit import commit_release
+from gpulab.steps.release_file import RELEASE, Release
 from gpulab.steps.results import RunFacts, collect
 
 
@@ -48,7 +46,8 @@ def release(inputs: ReleaseInput) -> ReleaseOutput:
     message = results["summary"]
     if results["verdict"] == "PASS":
         message = f"{message}; {deliver(platform.forge, inputs, results)}"
-    platform.forge.set_status(inputs.revision, Status(PUSH_CONTEXT, state(results), message[:140], inputs.run))
+    said = Status(push_context(inputs.ref), state(results), message[:140], inputs.run)
+    platform.forge.set_status(inputs.revision, said)
     code = 0 if results["verdict"] == "PASS" else say(message, 1)
     print(message, flush=True)
     return ReleaseOutput(results=results, report=report, exit_code=code)
@@ -73,10 +72,11 @@ def provenance() -> dict[str, str]:
 
 def deliver(forge: Forge, inputs: ReleaseInput, results: dict[str, Any]) -> str:
     """Commit the teaching release, if this commit is still the newest; what happened, in words."""
-    if inputs.ref != "refs/heads/main":
-        return "not released: only main is"
-    if forge.head("main") != inputs.revision:
-        return "not released: main has a newer commit"
+    if inputs.ref != MAIN:
+        return "checked, not released: only main is released"
+    head = forge.head("main")
+    if head != inputs.revision:
+        return f"not released: main is at {head[:12]} now" if head else "not released: main was deleted"
     image = results["image"]
     new = Release(
         project=inputs.project,
@@ -91,13 +91,3 @@ def deliver(forge: Forge, inputs: ReleaseInput, results: dict[str, Any]) -> str:
     if head is None or forge.read(head, RELEASE) != new.to_json():  # a second attempt finds its own release there
         commit_release(forge, new, TEACHING, head, f"Release {inputs.revision[:12]} to teaching")
     return f"released to teaching as {image['digest'][:19]}"
-
-
-def commit_release(forge: Forge, new: Release, branch: str, parent: str | None, message: str) -> str:
-    """Render the release's overlay from its source and commit it; the new commit."""
-    with TemporaryDirectory() as folder:
-        source = Path(folder) / "source"
-        forge.checkout(new.source, source)
-        manifests = render_overlay(source, new.environment, new.repository, new.digest)
-    files = {MANIFESTS: manifests.encode(), RELEASE: new.to_json()}
-    return forge.commit(branch, files, f"{message}\n\nRun: {new.run}\nDigest: {new.digest}\n", parent)

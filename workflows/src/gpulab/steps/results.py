@@ -6,13 +6,14 @@ Nothing here reads another step's outputs: a missing file is INCONCLUSIVE, whate
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from model_tests.verdict import Gate, Verdict, combine
 
 from gpulab.contract.plan import SCHEMA as PLAN_SCHEMA
-from gpulab.steps.gates import gate
+from gpulab.steps.gates import gate, read_gates
 from gpulab.steps.junit import read_junit
 
 SCHEMA = "gpulab/results/v1"
@@ -20,8 +21,8 @@ VERIFY_SCHEMA = "gpulab/verify/v1"
 REQUIRED = ("contract", "image", "tests", "smoke", "batch-1", "fp32/*", "census/*", "finite/*", "precision/*")
 """Gates that must be there; these and all others that are there must be decided."""
 
-INFORMATION_ONLY = ("benchmark",)
-"""Gates that never block."""
+INFORMATION_ONLY = ("benchmark", "speed/*")
+"""Patterns of gates that need not be decided: a proven slowdown fails the run, one that could not be told does not."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class RunFacts:
 
 def collect(folder: Path, facts: RunFacts) -> dict[str, Any]:
     """The whole record of a run (`gpulab/results/v1`), times and provenance aside."""
-    record = _document(folder / "image.json") or {}
+    record = _judged(folder / "image.json") or {}
     plan = _document(folder / "plan.json") if record.get("image") else None
-    gates = [Gate.from_dict(one) for one in record.get("gates", [])] or [missing("image", facts.image_status)]
+    gates = read_gates(record) or [missing("image", facts.image_status)]
     tests = read_junit(folder / "tests" / "junit.xml")
     verify = {name: _verified(folder, name) for name in _accelerators(plan)}
     if record.get("image"):
@@ -49,7 +50,7 @@ def collect(folder: Path, facts: RunFacts) -> dict[str, Any]:
     marked: list[tuple[Gate, str | None]] = [(one, None) for one in gates]
     for accelerator, result in verify.items():
         marked += [(one, accelerator) for one in _verify_gates(result, facts.verify_status)]
-    present = [one.name for one, _ in marked if one.name not in INFORMATION_ONLY]
+    present = [one.name for one, _ in marked if not _information(one.name)]
     verdict = combine([one for one, _ in marked], required=(*REQUIRED, *present))
     code = exit_code(verdict, record, verify)
     return {
@@ -70,6 +71,10 @@ def collect(folder: Path, facts: RunFacts) -> dict[str, Any]:
     }
 
 
+def _information(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in INFORMATION_ONLY)
+
+
 def _document(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(path.read_bytes())
@@ -78,17 +83,24 @@ def _document(path: Path) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
+def _judged(path: Path) -> dict[str, Any] | None:
+    """A document with gates; None also when it is damaged: then it says nothing."""
+    document = _document(path)
+    return document if document and read_gates(document) is not None else None
+
+
 def _accelerators(plan: Mapping[str, Any] | None) -> list[str]:
-    return list(plan["accelerators"]) if plan and plan.get("schema") == PLAN_SCHEMA else []
+    named = plan.get("accelerators") if plan and plan.get("schema") == PLAN_SCHEMA else None
+    return named if isinstance(named, list) and all(isinstance(one, str) for one in named) else []
 
 
 def _verified(folder: Path, accelerator: str) -> dict[str, Any] | None:
-    document = _document(folder / "verify" / f"{accelerator}.json")
+    document = _judged(folder / "verify" / f"{accelerator}.json")
     return document if document and document.get("schema") == VERIFY_SCHEMA else None
 
 
 def _verify_gates(result: Mapping[str, Any] | None, status: str) -> list[Gate]:
-    return [Gate.from_dict(one) for one in result["gates"]] if result else [missing("verify", status)]
+    return (read_gates(result) if result else None) or [missing("verify", status)]
 
 
 def missing(name: str, status: str) -> Gate:

@@ -11,6 +11,7 @@ from hera.workflows.io import Input, Output
 from gpulab.clusters.protocol import Cluster, Golden
 from gpulab.errors import PlatformError
 from gpulab.events import sync_context
+from gpulab.files import read_json, readable
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
 from gpulab.rendering.documents import read_documents
@@ -86,16 +87,24 @@ def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: State, message:
     return Output(exit_code=0 if state == "success" else say(message, code))
 
 
-def read_record() -> dict[str, Any] | None:
-    """The record of the claimed run, when the platform has one."""
-    path = Path(os.environ["GPULAB_RECORD"])
-    return json.loads(path.read_bytes()) if path.is_file() else None
+def read_record() -> Any:
+    """The record of the claimed run, when the platform has one.
+
+    Raises:
+        PlatformError: it is damaged.
+    """
+    return read_json(Path(os.environ["GPULAB_RECORD"]))
 
 
 def read_golden() -> Golden | None:
-    """The golden question of the claimed run, when it left one."""
+    """The golden question of the claimed run, when it left one.
+
+    Raises:
+        PlatformError: it is damaged.
+    """
     path = Path(os.environ["GPULAB_GOLDEN"])
-    if not path.is_file():
+    document = read_json(path)
+    if document is None:
         return None
-    document = json.loads(path.read_bytes())
-    return Golden(document["inputs"], document["outputs"], float(document["rtol"]))
+    with readable(path):
+        return Golden(document["inputs"], document["outputs"], float(document["rtol"]))

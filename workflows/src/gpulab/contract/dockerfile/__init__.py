@@ -37,5 +37,6 @@ def lint(text: str | None, accelerators: Iterable[str] = ()) -> list[Finding]:
     dockerfile, names = parse(text), tuple(accelerators)
     lane = common_lane(names) if names else None
     mismatch = Rule("lane-mismatch", "error", lambda parsed: base_images.lane_mismatch(parsed, lane, one_of(names)))
-    found = [finding for rule in (*RULES, mismatch) for finding in rule.findings(dockerfile)]
+    cuda = Rule("cuda-compat", "error", lambda parsed: base_images.cuda_mismatch(parsed, names))
+    found = [finding for rule in (*RULES, mismatch, cuda) for finding in rule.findings(dockerfile)]
     return sorted(found, key=lambda finding: int(finding.where.split()[1]))

@@ -1,11 +1,12 @@
 """Rules about FROM: a lane of the platform, or an image that cannot change."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from gpulab.contract.cuda_compat import Image, compatible
 from gpulab.contract.dockerfile.rule import Hit, Rule
 from gpulab.contract.dockerfile.syntax import INSTRUCTION, Dockerfile, Stage
-from gpulab.contract.lanes import Lane, lanes
+from gpulab.contract.lanes import Lane, device_of, lanes, suggested
 
 DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 
@@ -133,11 +134,23 @@ def _use_lane(name: str = "cpu") -> str:
 def lane_mismatch(dockerfile: Dockerfile, lane: Lane | None, accelerators: str) -> Iterator[Hit]:
     """The image must have code for the declared accelerators."""
     used = last_lane(dockerfile)
-    if used and lane and used is not lane and not set(lane.compute_capabilities) <= set(used.compute_capabilities):
+    if used and lane and used is not lane and not set(lane.architectures) <= set(used.architectures):
         message = (
             f"the image builds on the lane {used.name} ({used.title}), [hardware] {accelerators} needs {lane.name}"
         )
         yield Hit(dockerfile.stages[-1].line, message, f"Type: {_use_lane(lane.name)}")
+
+
+def cuda_mismatch(dockerfile: Dockerfile, accelerators: Iterable[str]) -> Iterator[Hit]:
+    """An image of the project's own, by its CUDA version: the declared accelerators must be able to run it."""
+    for stage, tag in _cuda_stages(dockerfile):
+        cuda = re.match(r"\d+\.\d+", tag)
+        for name in accelerators if cuda else ():
+            device = device_of(name)
+            answer = compatible(device, Image(cuda[0])) if cuda else None
+            lane = suggested(device)
+            if answer and not answer.ok and lane:
+                yield Hit(stage.line, f"{name}: {answer.message}", f"Type: {_use_lane(lane.name)}")
 
 
 RULES = (

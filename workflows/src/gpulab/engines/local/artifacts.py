@@ -9,6 +9,8 @@ import stat
 import tempfile
 from pathlib import Path, PurePosixPath
 
+from gpulab.system import SYSTEM
+
 
 class ArtifactError(Exception):
     """An artifact cannot be stored or loaded."""
@@ -57,7 +59,7 @@ class ArtifactStore:
             _copy(source, fresh)
             if target.is_dir():
                 target.rename(Path(scratch, "old"))
-            fresh.rename(target)
+            SYSTEM.replace(fresh, target)
         return True
 
 

@@ -12,6 +12,7 @@ from gpulab.engines.local.images import LocalImage
 from gpulab.engines.local.paths import PathMap
 from gpulab.engines.local.tags import fill
 from gpulab.engines.protocol import Json
+from gpulab.system import SYSTEM
 
 MESSAGE_FILE = "/dev/termination-log"
 """Kubernetes' default `terminationMessagePath`."""
@@ -20,7 +21,8 @@ SCRIPT_FILE = "/argo/staging/script"
 SCRATCH = "/tmp"  # noqa: S108  every container has its own
 OUTPUTS_VARIABLE = "hera__outputs_directory"
 _PATH_TAG = re.compile(r"(?:inputs|outputs)\.(?:artifacts|parameters)\.[^.]+\.path")
-_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PYTHON = ("python", "python3")
+"""Every image has it; here it is this interpreter, whatever its file is called."""
 
 
 class ContainerError(Exception):
@@ -67,19 +69,22 @@ def prepare(
         folder.mkdir(parents=True, exist_ok=True)
     cwd = _working_directory(fill(spec.get("workingDir", ""), scope), paths, image)
     from_maps = _from_configmaps(spec, configmaps)
-    own = {item["name"]: fill(paths.text(item.get("value", "")), scope) for item in spec.get("env", [])}
+    declared = {item["name"]: item.get("value", "") for item in spec.get("env", [])}
+    own = {name: fill(_value(name, value, paths), scope) for name, value in declared.items()}
     argv = [fill(paths.text(word), scope) for word in (*spec.get("command", []), *spec.get("args", []))]
     for text in (*argv, *own.values()):
         if kubelet_changes(text, {*own, *from_maps}):
             raise ContainerError(f"the kubelet would expand $(…) or $$ in {text[:80]!r}, this engine does not")
     env = _environment(paths, image.env) | from_maps | own
-    env["PATH"] = f"{Path(sys.executable).parent}:{env.get('PATH') or _SYSTEM_PATH}"
+    env["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH") or SYSTEM.path))
     argv = [_program(argv[0], env["PATH"]), *argv[1:], *_script(spec, scope, paths)]
     return Container(argv, env, cwd, paths, message_file)
 
 
 def _program(name: str, path: str) -> str:
-    found = name if "/" in name else shutil.which(name, path=path)
+    if name in PYTHON:
+        return sys.executable
+    found = name if Path(name).name != name else shutil.which(name, path=path)
     if not found:
         raise ContainerError(f'failed to find name in PATH: exec: "{name}": executable file not found in $PATH')
     return found
@@ -91,7 +96,7 @@ def _script(spec: Json, scope: Mapping[str, str | None], paths: PathMap) -> list
         return []
     script = paths.real(SCRIPT_FILE)
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(fill(spec["source"], scope), encoding="utf-8")
+    script.write_text(fill(spec["source"], scope), encoding="utf-8", newline="\n")
     return [str(script)]
 
 
@@ -127,8 +132,7 @@ def _from_configmaps(spec: Json, configmaps: Mapping[str, Mapping[str, str]]) ->
 def _environment(paths: PathMap, image: Mapping[str, str]) -> dict[str, str]:
     """A small environment, the same wherever the engine was started from (a git hook has GIT_DIR and more)."""
     env = {
-        "HOME": str(paths.root),
-        "TMPDIR": str(paths.real(SCRATCH)),
+        **SYSTEM.environment(str(paths.root), str(paths.real(SCRATCH))),
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
@@ -136,4 +140,11 @@ def _environment(paths: PathMap, image: Mapping[str, str]) -> dict[str, str]:
     }
     if threads := os.environ.get("OMP_NUM_THREADS"):
         env["OMP_NUM_THREADS"] = threads
-    return env | {name: paths.text(value) for name, value in image.items()}
+    return env | {name: _value(name, value, paths) for name, value in image.items()}
+
+
+def _value(name: str, value: str, paths: PathMap) -> str:
+    """A variable with real paths; what is a list of folders in the image is one here, with this system's separator."""
+    if name in ("PATH", "PYTHONPATH"):
+        return os.pathsep.join(paths.text(entry) for entry in value.split(":"))
+    return paths.text(value)

@@ -5,8 +5,8 @@ outcome of every node follows from the same rules as in Argo (workflow/controlle
 """
 
 import json
-import time
 
+from gpulab.engines.local import clock
 from gpulab.engines.local.errors import Saturated, TemplateError
 from gpulab.engines.local.execution import LOCK_POLL_SECONDS, Executor, mutexes_of
 from gpulab.engines.local.launcher import Launcher, Report
@@ -42,7 +42,7 @@ class Controller:
         """One pass; True when the run has ended."""
         self.tree.changed, self._executor.wake_at = False, None
         if not self.mutexes.acquire("", mutexes_of(self.spec, self._executor.scope)):
-            self._executor.wake(time.time() + LOCK_POLL_SECONDS)
+            self._executor.wake(clock.posix() + LOCK_POLL_SECONDS)
             return False
         if self.run.phase is Phase.PENDING:
             self.run.phase, self.tree.changed = Phase.RUNNING, True

@@ -1,15 +1,16 @@
 """The supervisor as a process of its own: started without anything of the caller's, found again, signalled."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gpulab.engines.local import record
 from gpulab.errors import PlatformError
+from gpulab.system import SYSTEM
 
 _POLL_SECONDS = 0.1
 
@@ -23,25 +24,28 @@ def start(folder: Path, lock: int) -> None:
     Raises:
         PlatformError: the process cannot be started.
     """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the supervisor can handle it
     try:
         with (folder / "supervisor.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "gpulab.engines.local.supervisor", str(folder.resolve()), str(lock)],
+            process = SYSTEM.start_detached(
+                [sys.executable, "-P", "-m", "gpulab.engines.local.supervisor", str(folder.resolve())],
+                folder,
+                lock,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
-                cwd=folder,
-                pass_fds=(lock,),
-                start_new_session=True,
             )
     except OSError as error:
         raise PlatformError(f"{folder}: the run cannot be started ({error.strerror or error})") from error
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.close(lock)
+        let_go(lock)
     threading.Thread(target=process.wait, daemon=True).start()
+
+
+def let_go(lock: int) -> None:
+    """Close our side of a run's lock."""
+    if lock >= 0:
+        os.close(lock)
 
 
 def stop(folder: Path, patience: float) -> None:
@@ -51,9 +55,10 @@ def stop(folder: Path, patience: float) -> None:
         PlatformError: it belongs to somebody else.
     """
     supervisor = _find(folder)
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    ways: tuple[Callable[[int], None], ...] = (lambda pid: SYSTEM.ask_to_stop(pid, folder), SYSTEM.kill)
+    for end in ways:
         if supervisor:
-            _send(supervisor, number)
+            _send(supervisor, end)
         if record.wait_for_end(folder, patience):
             return
 
@@ -68,9 +73,9 @@ def _find(folder: Path) -> int | None:
     return None
 
 
-def _send(pid: int, number: signal.Signals) -> None:
+def _send(pid: int, end: Callable[[int], None]) -> None:
     try:
-        os.kill(pid, number)
+        end(pid)
     except ProcessLookupError:
         return
     except PermissionError as error:

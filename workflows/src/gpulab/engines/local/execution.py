@@ -1,9 +1,9 @@
 """Starts a template under a node's name, or carries on with it (Argo: operator.go, executeTemplate)."""
 
 import re
-import time
 from collections.abc import Mapping
 
+from gpulab.engines.local import clock
 from gpulab.engines.local.dag import Dag
 from gpulab.engines.local.errors import Saturated, TemplateError
 from gpulab.engines.local.grammar import ExpressionError
@@ -62,7 +62,7 @@ class Executor:
             raise self._fail(name, template_name, boundary, str(error)) from error
         self._leave_room(node, boundary)
         if not self.mutexes.acquire(self.tree.identity(name), mutexes):
-            self.wake(time.time() + LOCK_POLL_SECONDS)
+            self.wake(clock.posix() + LOCK_POLL_SECONDS)
             kind = "Retry" if "retryStrategy" in template else _kind(template)
             return node or self._begin(name, kind, template_name, boundary, Phase.PENDING, "Waiting for a lock")
         if "retryStrategy" in template:
@@ -107,7 +107,7 @@ class Executor:
         if decision.phase:
             parent.outputs = attempts[-1].outputs
             self.tree.mark(parent, decision.phase, decision.message)
-        elif decision.wait_until > time.time():
+        elif decision.wait_until > clock.posix():
             self.wake(decision.wait_until)
         else:
             self._attempt(f"{name}({index})", parent, template, {**scope, "retries": str(index)}, decision.deadline)

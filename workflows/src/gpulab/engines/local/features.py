@@ -12,6 +12,7 @@ IGNORED, FALSE = "ignored", "false"
 NUMBER, VALUE = (int, str), (str, int, bool)
 _DROP = object()
 
+# A key that ends with "!" has to be there.
 # fmt: off
 _CLUSTER = {
     "affinity", "annotations", "archiveLogs", "automountServiceAccountToken", "executor", "hostUsers",
@@ -29,36 +30,36 @@ def _ignored(*fields: str) -> Json:
     return dict.fromkeys(fields, IGNORED)
 
 
-_ARGUMENTS = {"parameters": [{"name": str, "value": VALUE}]}
-_CALL = {"name": str, "template": str, "arguments": _ARGUMENTS, "when": str}
-_MUTEXES = {"mutexes": [{"name": str}]}
+_ARGUMENTS = {"parameters": [{"name!": str, "value": VALUE}]}
+_CALL = {"name!": str, "template!": str, "arguments": _ARGUMENTS, "when": str}
+_MUTEXES = {"mutexes": [{"name!": str}]}
 _ARTIFACT = {
-    "name": str,
+    "name!": str,
     "path": str,
     "optional": bool,
     "archive": {"none": IGNORED},
     "s3": {"key": str},
 }
-_INPUT = {"name": str, "value": VALUE, "default": VALUE, "description": IGNORED}
+_INPUT = {"name!": str, "value": VALUE, "default": VALUE, "description": IGNORED}
 _OUTPUT = {
-    "name": str,
+    "name!": str,
     "valueFrom": {"path": str, "parameter": str, "default": VALUE},
     "description": IGNORED,
 }
-_MOUNTS = [{"name": str, "mountPath": str, "readOnly": bool}]
+_MOUNTS = [{"name!": str, "mountPath!": str, "readOnly": bool}]
 _CONTAINER = {
     "name": str,
     "image": str,
     "command": [str],
     "args": [str],
-    "env": [{"name": str, "value": str}],
-    "envFrom": [{"configMapRef": {"name": str, "optional": bool}}],
+    "env": [{"name!": str, "value": str}],
+    "envFrom": [{"configMapRef!": {"name!": str, "optional": bool}}],
     "volumeMounts": _MOUNTS,
     "workingDir": str,
     "terminationMessagePath": str,
     **_ignored("resources", "securityContext", "imagePullPolicy"),
 }
-_VOLUMES = [{"name": str, "emptyDir": IGNORED}]
+_VOLUMES = [{"name!": str, "emptyDir": IGNORED}]
 _RETRY = {
     "limit": NUMBER,
     "retryPolicy": str,
@@ -67,14 +68,14 @@ _RETRY = {
     **_ignored("affinity"),
 }
 _TEMPLATE = {
-    "name": str,
+    "name!": str,
     "inputs": {"parameters": [_INPUT], "artifacts": [_ARTIFACT]},
     "outputs": {"parameters": [_OUTPUT], "artifacts": [_ARTIFACT]},
-    "dag": {"tasks": [{**_CALL, "depends": str, "withParam": str}], "failFast": bool},
+    "dag": {"tasks!": [{**_CALL, "depends": str, "withParam": str}], "failFast": bool},
     "steps": [[_CALL]],
     "container": _CONTAINER,
-    "script": {**_CONTAINER, "source": str},
-    "containerSet": {"containers": [{**_CONTAINER, "dependencies": [str]}], "volumeMounts": _MOUNTS},
+    "script": {**_CONTAINER, "source!": str},
+    "containerSet": {"containers!": [{**_CONTAINER, "name!": str, "dependencies": [str]}], "volumeMounts": _MOUNTS},
     "retryStrategy": _RETRY,
     "activeDeadlineSeconds": NUMBER,
     "synchronization": _MUTEXES,
@@ -89,8 +90,8 @@ _TEMPLATE = {
 _SPEC = {
     "entrypoint": str,
     "onExit": str,
-    "arguments": {"parameters": [{"name": str, "value": VALUE, "description": IGNORED}]},
-    "templates": [_TEMPLATE],
+    "arguments": {"parameters": [{"name!": str, "value": VALUE, "description": IGNORED}]},
+    "templates!": [_TEMPLATE],
     "parallelism": int,
     "synchronization": _MUTEXES,
     "volumes": _VOLUMES,
@@ -123,14 +124,17 @@ def _walk(value: Any, shape: Any, path: str, problems: list[str]) -> Any:
     if not isinstance(value, dict):
         problems.append(f"{path}: has to be a mapping, is {type(value).__name__}")
         return _DROP
-    chosen = {}
+    chosen, known = {}, {key.rstrip("!"): inner for key, inner in shape.items()}
     for key, inner in value.items():
-        if key not in shape:
+        if key not in known:
             problems.append(f"{path}.{key}: not supported")
             continue
-        kept = _walk(inner, shape[key], f"{path}.{key}", problems)
+        kept = _walk(inner, known[key], f"{path}.{key}", problems)
         if kept is not _DROP:
             chosen[key] = kept
+    if set(value) <= set(known):
+        missing = (key[:-1] for key in shape if key.endswith("!") and value.get(key[:-1]) is None)
+        problems += (f"{path}.{key}: is missing" for key in missing)
     return chosen
 
 

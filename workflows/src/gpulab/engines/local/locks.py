@@ -1,9 +1,11 @@
 """Mutexes between nodes and between runs: file locks in the engine's home, freed by the system when a run dies."""
 
-import fcntl
+import hashlib
 import os
 from pathlib import Path
 from urllib.parse import quote
+
+from gpulab.system import SYSTEM
 
 
 class Mutexes:
@@ -20,11 +22,9 @@ class Mutexes:
         self.folder.mkdir(parents=True, exist_ok=True)
         taken: list[int] = []
         for name in sorted(set(names)):
-            descriptor = os.open(self.folder / f"{quote(name, safe='')}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(self.folder / _file_name(name), os.O_RDWR | os.O_CREAT, 0o644)
             taken.append(descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not SYSTEM.lock(descriptor, wait=False):
                 _close(taken)
                 return False
         self._held[holder] = taken
@@ -33,6 +33,13 @@ class Mutexes:
     def release(self, holder: str) -> None:
         """Give back what the holder has, if anything."""
         _close(self._held.pop(holder, []))
+
+
+def _file_name(name: str) -> str:
+    """A name for every mutex: a file system takes no slash, and at most 255 bytes."""
+    plain = quote(name, safe="", errors="surrogatepass")
+    short = plain if len(plain) <= 100 else f"{plain[:60]}.{hashlib.sha256(plain.encode()).hexdigest()}"
+    return f"{short}.lock"
 
 
 def _close(descriptors: list[int]) -> None:

@@ -26,7 +26,9 @@ def workflow(name: str, template: Mapping[str, Any], parameters: Mapping[str, st
     problems += _check_parameters(spec, parameters)
     if problems:
         listed = "\n  ".join(problems)
-        raise InputError(f"{template.get('metadata', {}).get('name')}: the local engine cannot run this:\n  {listed}")
+        metadata = template.get("metadata")
+        known = metadata.get("name") if isinstance(metadata, dict) else None
+        raise InputError(f"{known}: the local engine cannot run this:\n  {listed}")
     whole = dict(template["spec"])
     whole["arguments"] = {
         "parameters": [

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpulab.system import SYSTEM
+
 
 class PathMap:
     """From declared to real paths, for one container.
@@ -44,7 +46,7 @@ class PathMap:
         """The text with every declared path made real; `/app:/app/src`, `--out=/app/x` work, `/apple` is left."""
         if not self._pattern:
             return text
-        return self._pattern.sub(lambda match: str(self.real(match[0])), text)
+        return self._pattern.sub(lambda match: self.real(match[0]).as_posix(), text)
 
 
 @contextmanager
@@ -54,7 +56,7 @@ def plain_path(folder: Path) -> Iterator[Path]:
     Real paths are put into scripts and into lists like PYTHONPATH, where a space or a colon would split them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if re.fullmatch(r"[\w./-]+", str(folder), re.ASCII):
+    if not SYSTEM.has_shell or re.fullmatch(r"[\w./-]+", str(folder), re.ASCII):
         yield folder
         return
     aside = Path(tempfile.mkdtemp(prefix="gpulab-"))

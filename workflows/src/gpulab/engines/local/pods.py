@@ -2,10 +2,10 @@
 
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gpulab.engines.local import clock
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
 from gpulab.engines.local.containers import Container, path_map, prepare
 from gpulab.engines.local.containerset import NOT_STARTED, ContainerSet, End
@@ -91,7 +91,7 @@ class LocalPod:
     def _seconds_left(self) -> float:
         limits = [float(self.template.get("activeDeadlineSeconds", threading.TIMEOUT_MAX))]
         if self.pod.deadline is not None:
-            limits.append(max(0.0, self.pod.deadline - time.time()))
+            limits.append(max(0.0, self.pod.deadline - clock.posix()))
         return min(limits)
 
     # Before

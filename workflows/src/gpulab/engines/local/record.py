@@ -4,29 +4,34 @@ The supervisor holds a lock on `supervisor.lock` for as long as it lives, so who
 unfinished run knows that nobody will finish it (a process id could have been given to another process by then).
 """
 
-import fcntl
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from gpulab.engines.errors import CorruptRun, RunNotFound
+from gpulab.engines.local import clock
 from gpulab.engines.protocol import SCHEMA, Json, NodeStatus, Phase, RunStatus
 from gpulab.errors import PlatformError
+from gpulab.system import SYSTEM
 
 FILE, LOCK = "run.json", "supervisor.lock"
 KILLED = "the engine was killed"
+STARTUP_SECONDS = 60
 _CAMEL = {"display_name": "displayName", "template": "templateName", "boundary": "boundaryID"}
 _CAMEL |= {"started_at": "startedAt", "finished_at": "finishedAt", "outbound": "outboundNodes"}
+_KINDS: dict[str, type] = {"inputs": dict, "outputs": dict, "children": list, "outbound": list}
 
 
 def now() -> str:
     """RFC 3339 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(clock.posix(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def seconds(moment: str) -> float:
@@ -59,11 +64,23 @@ def from_json(data: Json) -> RunStatus:
     if data["schema"] != SCHEMA:
         raise ValueError(f"schema is not {SCHEMA}")
     python = {camel: snake for snake, camel in _CAMEL.items()}
-    run = RunStatus(data["name"], Phase(data["phase"]), data["message"], data["startedAt"], data["finishedAt"])
+    texts = [_checked(field, data[field]) for field in ("name", "message", "startedAt", "finishedAt")]
+    run = RunStatus(texts[0], Phase(data["phase"]), *texts[1:])
     for key, node in data["nodes"].items():
-        given = {python.get(field, field): value for field, value in node.items()}
+        given = {python.get(field, field): _checked(python.get(field, field), value) for field, value in node.items()}
+        if key != given["id"]:
+            raise ValueError(f"node {key} says that it is {given['id']}")
         run.nodes[key] = NodeStatus(**{"template": "", "boundary": "", **given, "phase": Phase(node["phase"])})
     return run
+
+
+def _checked(field: str, value: Any) -> Any:
+    """The value, if it can stand in that field of a node."""
+    if not isinstance(value, _KINDS.get(field, str)):
+        raise TypeError(f"{field} is {type(value).__name__}")
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        raise TypeError(f"{field} holds what is no id")
+    return value
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -72,15 +89,16 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         PlatformError: the disk is full or the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        SYSTEM.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only disk says so even of a file that is not there
+            temporary.unlink()
         raise PlatformError(
             f"{path}: cannot be written ({error.strerror or error}). Free space, then run again"
         ) from error
@@ -88,7 +106,12 @@ def write_atomically(path: Path, text: str) -> None:
 
 def save(folder: Path, run: RunStatus) -> None:
     """Write `run.json`."""
-    write_atomically(folder / FILE, json.dumps(to_json(run), indent=1))
+    write_atomically(folder / FILE, dump(run))
+
+
+def dump(run: RunStatus) -> str:
+    """The text of `run.json`."""
+    return json.dumps(to_json(run), indent=1)
 
 
 def load(folder: Path) -> RunStatus:
@@ -110,35 +133,45 @@ def load(folder: Path) -> RunStatus:
 
 @contextmanager
 def if_abandoned(folder: Path) -> Iterator[bool]:
-    """True, and the lock held meanwhile, when no supervisor works on the run; False when that cannot be known."""
-    try:
-        descriptor = os.open(folder / LOCK, os.O_RDWR)
-    except OSError:  # somebody else's run, or a read-only disk
+    """True, and its lock shared meanwhile, when no supervisor works on the run; False when that cannot be known.
+
+    Shared and read-only: many may ask at once, also on a read-only disk and for somebody else's run.
+    """
+    lock = folder / LOCK
+    if not lock.is_file() or not os.access(lock, os.R_OK):
         yield False
         return
+    descriptor = os.open(lock, os.O_RDONLY)
     try:
-        yield _locked(descriptor)
+        yield _started(descriptor) and SYSTEM.lock(descriptor, wait=False, shared=True)
     finally:
         os.close(descriptor)
 
 
+def _started(descriptor: int) -> bool:
+    """Whether the supervisor has had its chance to take the lock; where it inherits it, from the beginning."""
+    found = os.fstat(descriptor)
+    return SYSTEM.inherits_locks or found.st_size > 0 or time.time() - found.st_mtime > STARTUP_SECONDS
+
+
 def take_lock(folder: Path) -> int:
-    """Hold the run's lock: a descriptor, which the supervisor inherits and keeps until it ends."""
+    """Hold the run's lock: a descriptor, which the supervisor inherits and keeps until it ends.
+
+    -1, and an empty file, where locks are not inherited (and a folder with an open file cannot be renamed).
+    """
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if not SYSTEM.inherits_locks:
+        os.close(descriptor)
+        return -1
+    SYSTEM.lock(descriptor, wait=True)
     return descriptor
 
 
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def load_truth(folder: Path) -> RunStatus:
-    """Read `run.json`; when its supervisor is gone without an end, write that end first."""
+    """Read `run.json`; when its supervisor is gone without an end, write that end first, if it can be written.
+
+    A run that never began is shown the same way, and may still be begun by whoever submits it again.
+    """
     run = load(folder)
     if run.phase.fulfilled:
         return run
@@ -146,13 +179,35 @@ def load_truth(folder: Path) -> RunStatus:
         run = load(folder)
         if abandoned and not run.phase.fulfilled:
             end_killed(run)
-            save(folder, run)
+            if begun(folder):
+                with suppress(PlatformError):
+                    save(folder, run)
     return run
+
+
+def begun(folder: Path) -> bool:
+    """Whether a supervisor ever had the run: it writes its id into the lock as the first thing."""
+    try:
+        return (folder / LOCK).stat().st_size > 0
+    except OSError:  # not a run of ours to begin
+        return True
+
+
+def take_over(folder: Path) -> int | None:
+    """Hold the lock of a run whose submitter was killed before its supervisor began; None for every other run."""
+    if not SYSTEM.inherits_locks or begun(folder):
+        return None
+    descriptor = os.open(folder / LOCK, os.O_RDWR)
+    if SYSTEM.lock(descriptor, wait=False) and not begun(folder):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def end_killed(run: RunStatus, message: str = KILLED) -> None:
     """Mark what was not finished as Error, and the run too."""
-    moment = now()
+    known = [moment for node in run.nodes.values() for moment in (node.started_at, node.finished_at)]
+    moment = max(now(), run.started_at, *known)  # the clock may have been set back since
     for node in run.nodes.values():
         if not node.phase.fulfilled:
             node.phase, node.message, node.finished_at = Phase.ERROR, message, moment

@@ -38,6 +38,10 @@ def _template(template: Json, templates: dict[Any, Json], parameters: set[Any], 
     kinds = [kind for kind in KINDS if kind in template]
     if len(kinds) != 1:
         yield f"{where}: has to be exactly one of {', '.join(KINDS)}; found {', '.join(kinds) or 'none'}"
+    if not kinds or kinds[0] not in LEAVES:
+        for parameter in template.get("outputs", {}).get("parameters", []):
+            if "parameter" not in parameter.get("valueFrom", {}):
+                yield f"{where}.outputs.parameters[{parameter['name']}].valueFrom.parameter: is missing"
     yield from _tags(template, parameters, where)
     yield from _retry(template.get("retryStrategy", {}), f"{where}.retryStrategy")
     if "dag" in template:

@@ -6,18 +6,15 @@ the process at once, and whoever reads next repairs the file.
 
 import importlib
 import os
-import signal
 import sys
-import time
 import traceback
 from functools import partial
 from pathlib import Path
 from queue import Empty
-from types import FrameType
 
 import yaml
 
-from gpulab.engines.local import record
+from gpulab.engines.local import clock, log, record
 from gpulab.engines.local.artifacts import ArtifactStore
 from gpulab.engines.local.controller import Controller
 from gpulab.engines.local.features import select
@@ -29,8 +26,10 @@ from gpulab.engines.local.pods import LocalPod
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import Phase
 from gpulab.errors import PlatformError
+from gpulab.system import SYSTEM
 
 STOP = Report("", None)
+LONGEST_WAIT = 3600.0
 
 
 class Supervisor:
@@ -40,6 +39,8 @@ class Supervisor:
         self.folder = folder
         self.settings = EngineSettings.load(folder / "engine.json")
         self.run = record.load(folder)
+        clock.not_before(record.seconds(self.run.started_at))
+        self._saved = ""
         home = Path(self.settings.home)
         resolve, store = load_resolver(self.settings), ArtifactStore(home / "artifacts")
         settings, logs = self.settings, folder / "logs"
@@ -52,8 +53,19 @@ class Supervisor:
     def supervise(self) -> None:
         """Pass after pass, with a rest until a pod reports something."""
         while not self._ended():
-            record.save(self.folder, self.run)
+            self._save()
         record.save(self.folder, self.run)
+
+    def _save(self) -> None:
+        """Between the first record and the last: a disk that is full for a moment must not end the run."""
+        text = record.dump(self.run)
+        if text == self._saved:
+            return
+        try:
+            record.write_atomically(self.folder / record.FILE, text)
+            self._saved = text
+        except PlatformError as full:
+            print(full, file=sys.stderr)
 
     def _ended(self) -> bool:
         while True:
@@ -63,15 +75,15 @@ class Supervisor:
                 continue
             if not self.launcher.busy and self.controller.wake_at is None:
                 return self.controller.finish(Phase.ERROR, "nothing can run any more, and the workflow is not over")
-            record.save(self.folder, self.run)
+            self._save()
             if self._listen():
                 return True
 
     def _listen(self) -> bool:
         """Take in what pods report; True when the run was stopped meanwhile."""
-        wait = None if self.controller.wake_at is None else max(0.0, self.controller.wake_at - time.time())
+        wait = None if self.controller.wake_at is None else max(0.0, self.controller.wake_at - clock.posix())
         try:
-            report = self.launcher.reports.get(timeout=wait)
+            report = self.launcher.reports.get(timeout=None if wait is None else min(wait, LONGEST_WAIT))
         except Empty:
             return False
         if report is STOP:
@@ -95,17 +107,14 @@ def main(folder: Path) -> int:
     asked: list[int] = []
     supervisor: Supervisor | None = None
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
+    def stop() -> None:
         asked.append(1)
         if len(asked) > 1:
             os._exit(143)
         if supervisor:
             supervisor.launcher.reports.put(STOP)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    for ignored in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
+    SYSTEM.on_stop(folder, stop)
     try:
         with plain_path(folder / "pods") as pods:
             supervisor = Supervisor(folder, pods)
@@ -140,7 +149,8 @@ def _give_up(folder: Path, supervisor: Supervisor | None, error: Exception) -> i
 
 
 if __name__ == "__main__":
-    held = int(sys.argv[2])
-    os.set_inheritable(held, False)
-    os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
-    sys.exit(main(Path(sys.argv[1])))
+    log.take_over()
+    run_folder = Path(sys.argv[1])
+    held = SYSTEM.hold(sys.argv[2], run_folder / record.LOCK)
+    os.write(held, f"{os.getpid()}\n".encode())
+    sys.exit(main(run_folder))

@@ -1,4 +1,4 @@
-"""Set up the local forge of a project: the bare repository, its hooks and the remote `lab`. Idempotent."""
+"""Set up the local forge of a project: bare repository, hooks, the remote `lab`, the environment. Idempotent."""
 
 import shlex
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 from gpulab.errors import InputError
 from gpulab.forges.local.git import Git
 from gpulab.home import FOLDER, Home
+from gpulab.system import SYSTEM
 
 REMOTE = "lab"
 
@@ -37,13 +38,34 @@ def connect(project: Path, slug: str) -> Home:
         _write_hook(home, hook, slug)
     if REMOTE not in git.text("remote").splitlines():
         git.run("remote", "add", REMOTE, f"./{FOLDER}/{home.repository.name}")
+    if SYSTEM.has_shell:
+        _remember_environment(home)
     return home
 
 
+def connected_slug(home: Home) -> str | None:
+    """The project's name as its hook has it; None when nothing is connected."""
+    try:
+        command = (home.repository / "hooks" / "post-receive").read_text(encoding="utf-8")
+        return shlex.split(command, comments=True)[-1]
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _remember_environment(home: Home) -> None:
+    """Link to the environment that gpulab runs in: the project's Makefile finds it there, activated or not."""
+    link, environment = home.environment, Path(sys.prefix).resolve()  # resolved: make runs us through this very link
+    if not link.is_symlink() or link.readlink() != environment:
+        link.unlink(missing_ok=True)
+        link.symlink_to(environment, target_is_directory=True)
+
+
 def _write_hook(home: Home, hook: str, slug: str) -> None:
-    command = shlex.join([sys.executable, "-m", "gpulab.forges.local.hook", hook])
+    python = Path(sys.executable)
+    command = shlex.join([str(python.parent.resolve() / python.name), "-m", "gpulab.forges.local.hook", hook])
     path = home.repository / "hooks" / hook
     path.parent.mkdir(parents=True, exist_ok=True)
     # git runs a hook in the bare repository: a project that was moved or copied finds its own home
-    path.write_text(f'#!/bin/sh\nexec {command} "$(cd .. && pwd)" {shlex.quote(slug)}\n', encoding="utf-8")
+    text = f"#!/bin/sh\nexec {command} .. {shlex.quote(slug)}\n"
+    path.write_text(text, encoding="utf-8", newline="\n")
     path.chmod(0o755)

@@ -1,13 +1,14 @@
 """The local forge: git plumbing for branches, a JSON file per commit for statuses."""
 
 import io
+import re
 import tarfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from gpulab.errors import InputError, PlatformError
-from gpulab.events import PROMOTION_CHECK, Event, PullRequestEvent, PushEvent
+from gpulab.events import PROMOTION_CHECK, RESERVED, Event, PullRequestEvent, PushEvent
 from gpulab.files import locked, read_json, readable, write_json
 from gpulab.forges.local.git import Git
 from gpulab.forges.protocol import PullRequest, Status
@@ -37,6 +38,21 @@ class LocalForge:
         """See `Forge.head`."""
         return self.git.commit_id(f"refs/heads/{branch}")
 
+    def heads(self) -> dict[str, str]:
+        """See `Forge.heads`."""
+        rows = self.git.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads").splitlines()
+        return {ref.removeprefix("refs/heads/"): commit for commit, _, ref in (row.partition(" ") for row in rows)}
+
+    def history(self, branch: str) -> list[str]:
+        """See `Forge.history`."""
+        done = self.git.run("rev-list", "--first-parent", f"refs/heads/{branch}", "--", check=False)
+        return done.stdout.decode().split() if done.returncode == 0 else []
+
+    def message(self, revision: str) -> str:
+        """See `Forge.message`."""
+        done = self.git.run("log", "-1", "--format=%B", "--end-of-options", revision, "--", check=False)
+        return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+
     def checkout(self, revision: str, destination: Path) -> None:
         """See `Forge.checkout`."""
         archive = self.git.run("archive", "--format=tar", revision).stdout
@@ -59,6 +75,8 @@ class LocalForge:
 
     def commit(self, branch: str, files: Mapping[str, bytes], message: str, parent: str | None) -> str:
         """See `Forge.commit`; built from blobs, so that no working tree and no hook is in the way."""
+        if re.match(RESERVED, f"refs/heads/{branch}") is None:
+            raise PlatformError(f"the platform's bot does not write {branch}, only deploy/* and promote/*")
         before = self.head(branch)
         if branch.startswith("deploy/") and before != parent:
             raise PlatformError(f"{branch} is at {before}, not at {parent}: another release was faster. Try again.")
@@ -97,7 +115,7 @@ class LocalForge:
         with locked(self.home.pulls):
             known = self.pull_requests()
             same = [pull for pull in known if pull.branch == branch and pull.state == "open"]
-            number = same[0].number if same else len(known) + 1
+            number = same[0].number if same else max((pull.number for pull in known), default=0) + 1
             pull = PullRequest(number, title, body, base, branch, head, "open")
             self._store(pull)
         self.deliver(PullRequestEvent(number=number, base=base, head=head))
@@ -108,8 +126,14 @@ class LocalForge:
         known = []
         for file in sorted(self.home.pulls.glob("*.json")) if self.home.pulls.is_dir() else []:
             with readable(file):
-                known.append(PullRequest(**read_json(file)))
+                known.append(self._truth(PullRequest(**read_json(file))))
         return known
+
+    def _truth(self, pull: PullRequest) -> PullRequest:
+        """A merge that was killed after it moved the branch is a merge."""
+        base = self.head(pull.base) if pull.state == "open" else None
+        merged = base is not None and self.is_ancestor(pull.head, base)
+        return replace(pull, state="merged") if merged else pull
 
     def merge(self, number: int) -> str:
         """See `Forge.merge`."""
@@ -124,7 +148,7 @@ class LocalForge:
         if base is not None and not self.is_ancestor(base, pull.head):
             raise InputError(f"{pull.base} moved on since this pull request was made. Type `gpulab promote` again.")
         self._move(pull.base, pull.head, base)
-        self._store(PullRequest(**(asdict(pull) | {"state": "merged"})))
+        self._store(replace(pull, state="merged"))
         return pull.head
 
     def _store(self, pull: PullRequest) -> None:

@@ -1,8 +1,9 @@
-"""The first process of a container (like tini): `reaper.py LIFELINE GRACE COMMAND…`.
+"""The first process of a container (like tini) on Linux and macOS: `posix_reaper.py GRACE COMMAND…`.
 
-It starts the command in a session of its own, and when that ends, kills whatever it left behind. When the lifeline (a
-pipe that the supervisor holds) is closed, because the run was cancelled or the supervisor was killed, all processes
-get SIGTERM and, GRACE seconds later, SIGKILL. Exit code: the command's, 128 + n for signal n, 64 if it cannot start.
+It starts the command in a session of its own, and when that ends, kills whatever it left behind. When its standard
+input (a pipe that the supervisor holds, its lifeline) is closed, because the run was cancelled or the supervisor was
+killed, all processes get SIGTERM and, GRACE seconds later, SIGKILL. Exit code: the command's, 128 + n for signal n, 64
+if it cannot start.
 
 It is run as a file with `python -I -S`, so it imports the standard library only.
 """
@@ -15,7 +16,11 @@ import subprocess
 import sys
 import time
 
+if sys.platform == "win32":
+    raise ImportError("see windows_reaper")
+
 _SET_CHILD_SUBREAPER = 36
+LIFELINE = 0
 
 
 def adopt_orphans() -> None:
@@ -29,9 +34,10 @@ def adopt_orphans() -> None:
 def table() -> dict[int, tuple[int, int]]:
     """Every living process: its parent and its process group."""
     if not os.path.isdir("/proc/self"):  # noqa: PTH112  pathlib costs a third of this program's start
-        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,pgid="], capture_output=True, text=True, check=False)
-        rows = [line.split() for line in listed.stdout.splitlines()]
-        return {int(row[0]): (int(row[1]), int(row[2])) for row in rows if len(row) == 3}
+        lister = subprocess.Popen(["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE, text=True)
+        rows = [line.split() for line in lister.communicate()[0].splitlines()]
+        living = [row for row in rows if len(row) == 4 and not row[3].startswith("Z")]
+        return {int(row[0]): (int(row[1]), int(row[2])) for row in living if int(row[0]) != lister.pid}
     found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -69,16 +75,16 @@ def reap(child: int) -> int | None:
     return status
 
 
-def wait(child: int, lifeline: int, grace: float, wakeup: int) -> int:
+def wait(child: int, grace: float, wakeup: int) -> int:
     """The command's wait status, however it comes about."""
-    watched, deadline = [lifeline, wakeup], float("inf")
+    watched, deadline = [LIFELINE, wakeup], float("inf")
     while True:
         left = max(0.0, deadline - time.monotonic())
         ready = select.select(watched, [], [], None if left == float("inf") else left)[0]
         if wakeup in ready:
             os.read(wakeup, 4096)
-        if lifeline in ready:
-            watched.remove(lifeline)
+        if LIFELINE in ready:
+            watched.remove(LIFELINE)
             kill_all(child, signal.SIGTERM)
             deadline = time.monotonic() + grace
         if time.monotonic() >= deadline:
@@ -89,7 +95,7 @@ def wait(child: int, lifeline: int, grace: float, wakeup: int) -> int:
             return status
 
 
-def main(lifeline: int, grace: float, command: list[str]) -> int:
+def main(grace: float, command: list[str]) -> int:
     """Run the command to its end."""
     adopt_orphans()
     wakeup, writer = os.pipe()
@@ -102,7 +108,7 @@ def main(lifeline: int, grace: float, command: list[str]) -> int:
         print(f"cannot start {command[0]}: {error.strerror}", file=sys.stderr)
         return 64
     child = started.pid  # `started` has to live on: when it is forgotten, it collects the child's exit code itself
-    status = wait(child, lifeline, grace, wakeup)
+    status = wait(child, grace, wakeup)
     while kill_all(child, signal.SIGKILL):
         reap(child)
         time.sleep(0.005)
@@ -111,4 +117,4 @@ def main(lifeline: int, grace: float, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(float(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,110 @@
+"""The speed table of record.json: written by the parent of the sides, read by the judge, who believes nothing in it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from model_tests.speed.baselines import NAMES
+from model_tests.speed.decision import AGAIN, CANDIDATE, LOOKS
+
+SIDES = (CANDIDATE, AGAIN, *NAMES)
+PERCENTILES = (10, 25, 50, 75, 90)
+ENDED = ("decided", "hopeless", "rounds", "budget", "failed", "memory", "stopped")
+# A 99th percentile of fewer values is their maximum.
+FEWEST_FOR_P99 = 1000
+LONGEST_TEXT = 500
+
+
+def side_record(row: Mapping[str, Any], seconds: Sequence[float]) -> dict[str, Any]:
+    """Return a side's row with its latencies in seconds, under the names that `vllm bench latency` uses."""
+    if len(seconds) < 2:
+        return dict(row)
+    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+    wanted = (*PERCENTILES, 99) if len(seconds) >= FEWEST_FOR_P99 else PERCENTILES
+    latencies = {"avg_latency": statistics.fmean(seconds), "num_iters": len(seconds)}
+    return {**row, **latencies, "percentiles": {str(percent): cuts[percent - 1] for percent in wanted}}
+
+
+@dataclass(frozen=True)
+class SideFacts:
+    """What a side says of itself; numbers are None when it said none."""
+
+    ok: bool
+    message: str = ""
+    finite: bool = True
+    operations: float | None = None
+    weights_bytes: float | None = None
+    latency: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A speed phase: blocks in seconds per forward, one per round, the same number for each side that went on."""
+
+    ended: str
+    message: str
+    seconds: float
+    sides: dict[str, SideFacts]
+    blocks: dict[str, list[float]]
+    gemm_rate: float | None
+
+    @property
+    def rounds(self) -> int:
+        """How often every side had its turn."""
+        return min((len(times) for times in self.blocks.values()), default=0)
+
+
+def read(raw: object) -> Measured | None:
+    """Read the table; None when there is none, or what is there was not written by us."""
+    if not isinstance(raw, dict) or raw.get("ended") not in ENDED:
+        return None
+    blocks = {name: times for name in SIDES if (times := _times(_mapping(raw.get("blocks")).get(name))) is not None}
+    if len({len(times) for times in blocks.values()}) > 1:
+        return None
+    sides = {name: _side(row) for name in SIDES if (row := _mapping(_mapping(raw.get("sides")).get(name)))}
+    gemm = _mapping(raw.get("gemm"))
+    operations, seconds = positive(gemm.get("operations")), positive(gemm.get("seconds"))
+    rate = operations / seconds if operations and seconds else None
+    took = positive(raw.get("seconds")) or 0.0
+    return Measured(raw["ended"], _line(raw.get("message")), took, sides, blocks, rate)
+
+
+def _side(row: Mapping[str, Any]) -> SideFacts:
+    percentiles = _mapping(row.get("percentiles"))
+    known = {name: value for name in (*map(str, PERCENTILES), "99") if (value := positive(percentiles.get(name)))}
+    average, count = positive(row.get("avg_latency")), positive(row.get("num_iters"))
+    latency = {"avg_latency": average, "num_iters": int(count), "percentiles": known} if average and count else {}
+    return SideFacts(
+        ok=row.get("status") == "ok",
+        message=_line(row.get("message")),
+        finite=row.get("finite", True) is True,
+        operations=positive(row.get("operations")),
+        weights_bytes=positive(row.get("weights_bytes")),
+        latency=latency,
+    )
+
+
+def _times(raw: object) -> list[float] | None:
+    if not isinstance(raw, list) or len(raw) > LOOKS[-1]:
+        return None
+    times = [positive(item) for item in raw]
+    return None if None in times else [time for time in times if time is not None]
+
+
+def positive(raw: object) -> float | None:
+    """Return a positive, finite number, None for anything else."""
+    number = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 < raw < 1e300 and math.isfinite(raw)
+    return float(raw) if number else None  # type: ignore[arg-type]  # it is a number
+
+
+def _mapping(raw: object) -> dict[str, Any]:
+    return raw if isinstance(raw, dict) else {}
+
+
+def _line(raw: object) -> str:
+    text = " ".join("".join(c if c.isprintable() else " " for c in str("" if raw is None else raw)).split())
+    return text[:LONGEST_TEXT]
