@@ -24,8 +24,8 @@ STEPS = {
     "first": 'if ! test -e "$HOME_/$RUN.tried"; then touch "$HOME_/$RUN.tried"; exit 3; fi',
     "made": 'mkdir -p $(dirname /out/items); printf \'["a","b"]\' > /out/items; printf data > /out/data',
     "fan": "true",
-    "produce": "echo tensors > /work/tensors",
-    "judge": 'test "$(cat /work/tensors)" = tensors',
+    "produce": "echo tensors > /gpulab/work/tensors",
+    "judge": 'test "$(cat /gpulab/work/tensors)" = tensors',
     "told": "true",
     "sync": "true",
 }
@@ -46,7 +46,9 @@ def environment() -> list[dict[str, str]]:
 
 
 def template(*templates: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    parameters = [{"name": "home"}, *({"name": name} for name in spec.pop("parameters", []))]
+    # the script is a parameter: the engine takes a checkout in /tmp for a path of the container where the text says it
+    parameters = [{"name": "home"}, {"name": "script", "value": str(HERE / "toy.py")}]
+    parameters += [{"name": name} for name in spec.pop("parameters", [])]
     base = {"entrypoint": "main", "arguments": {"parameters": parameters}, "templates": [*templates]}
     return {"kind": "ClusterWorkflowTemplate", "metadata": {"name": "toy"}, "spec": {**base, **spec}}
 
@@ -66,7 +68,7 @@ def pipeline() -> dict[str, Any]:
         {"name": "pair", "template": "pair", "depends": "made"},
         {"name": "release", "template": "release", "depends": "fan && pair"},
     ]
-    work = [{"name": "work", "mountPath": "/work"}]
+    work = [{"name": "work", "mountPath": "/gpulab/work"}]
     kept = {"archive": {"none": {}}, "s3": {"key": "toy/{{workflow.name}}/data"}}
     return template(
         {"name": "main", "dag": {"tasks": tasks}},
@@ -101,7 +103,7 @@ RETRY = {"limit": "2", "expression": "asInt(lastRetry.exitCode) == 3", "backoff"
 
 
 def python(step: str) -> dict[str, Any]:
-    arguments = [str(HERE / "toy.py"), step, "{{workflow.parameters.home}}", "{{workflow.name}}"]
+    arguments = ["{{workflow.parameters.script}}", step, "{{workflow.parameters.home}}", "{{workflow.name}}"]
     return {"image": IMAGE, "command": ["python3"], "args": arguments, "env": environment()}
 
 

@@ -25,7 +25,9 @@ def template(name: str, parameters: tuple[str, ...]) -> dict[str, Any]:
     from gpulab.pipelines.settings import Settings
 
     key = "{{workflow.parameters.project}}/{{workflow.name}}/results.json"
-    words = [str(HERE), name, "{{workflow.name}}", *(f"{{{{workflow.parameters.{one}}}}}" for one in parameters)]
+    # the script is a parameter: the engine takes a checkout in /tmp for a path of the container where the text says it
+    words = ["{{workflow.parameters.script}}", name, "{{workflow.name}}"]
+    words += [f"{{{{workflow.parameters.{one}}}}}" for one in parameters]
     step = {
         "name": "main",
         "container": {
@@ -38,7 +40,7 @@ def template(name: str, parameters: tuple[str, ...]) -> dict[str, Any]:
             "artifacts": [{"name": "results", "path": "/out/results.json", "archive": {"none": {}}, "s3": {"key": key}}]
         },
     }
-    arguments = {"parameters": [{"name": one} for one in parameters]}
+    arguments = {"parameters": [{"name": "script", "value": str(HERE)}, *({"name": one} for one in parameters)]}
     spec = {"entrypoint": "main", "arguments": arguments, "templates": [step]}
     return {"kind": "ClusterWorkflowTemplate", "metadata": {"name": name}, "spec": spec}
 

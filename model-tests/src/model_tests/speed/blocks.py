@@ -36,7 +36,7 @@ class Size:
 
 def size(forwards: Sequence[float], spec: Spec) -> Size:
     """Return the size of all sides' blocks, from one forward of each (seconds); at most [benchmark] iterations."""
-    fastest, slowest = max(min(forwards), 1e-6), max(*forwards, 1e-6)
+    fastest, slowest = max(min(forwards, default=0.0), 1e-6), max([*forwards, 1e-6])
     repeat = math.ceil(round(STEP_SECONDS / fastest, 6))
     fewest = FEWEST_STEPS if slowest < QUICK_SECONDS else 1
     steps = min(max(round(BLOCK_SECONDS / (slowest * repeat)), fewest), spec.iterations)

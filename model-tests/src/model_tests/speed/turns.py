@@ -98,12 +98,15 @@ class Turns:
             self.sides.watch()
             self._round(number)
             took = time.monotonic() - started
-            if number + 1 in decision.LOOKS and (ended := self._look(number + 1, took)):
+            if number + 1 in decision.LOOKS and (ended := self._look(took)):
                 return ended
         return "rounds"
 
     def _round(self, number: int) -> None:
-        """One block of each side; a round that a side did not end counts for none."""
+        """One block of each side. A block that a side did not end counts for none; a round counts for all or for none.
+
+        On a busy machine several marks are read as one, and the steps between them seem to take no time.
+        """
         found: dict[str, list[float]] = {}
         for name in order(list(self.sides.alive), self.seed, number):
             reply = self.sides.ask(name, "run", block=number, steps=self.size.steps, repeat=self.size.repeat)
@@ -114,12 +117,17 @@ class Turns:
             found[name] = [step / self.size.repeat for step in reply.steps]
             row = self.sides.records[name]
             row["finite"] = row.get("finite", True) and bool(reply.said.get("finite"))
+        if any(statistics.median(steps) <= 0 for steps in found.values()):
+            return
         for name, steps in found.items():
             self.blocks.setdefault(name, []).append(statistics.median(steps))
             self.steps.setdefault(name, []).extend(steps)
 
-    def _look(self, rounds: int, took: float) -> Ended | None:
+    def _look(self, took: float) -> Ended | None:
         """Is every baseline that is left decided, or are all others beyond what the time that is left can decide?"""
+        rounds = len(self.blocks.get(CANDIDATE, ()))
+        if rounds < decision.LEAST_ROUNDS:
+            return None
         bound, count = decision.bound_of(self.spec.max_slowdown), len(self.commands) - 2
         found = [decision.compare(self.blocks, name, bound, count) for name in self.sides.baselines]
         undecided = [one for one in found if not one.decided]
