@@ -15,9 +15,10 @@ from gpulab.steps.release_file import PATTERNS, Release, read_release
 from gpulab.steps.results import RunFacts, collect
 from hypothesis import given
 from hypothesis import strategies as st
-from model_tests.judging.record import LONGEST_TEXT, read
+from model_tests.judging.record import read
 from model_tests.precision.transport import DamagedError
-from model_tests.producing.parent import STATUSES
+from model_tests.producing.ending import STATUSES
+from model_tests.untrusted import LONGEST_TEXT
 
 SHA, DIGEST = "a" * 40, "sha256:" + "b" * 64
 RELEASE = Release("lab", "teaching", SHA, "gpulab.local/lab", DIGEST, "push-aaaaaaaaaaaa-123456", "cpu")

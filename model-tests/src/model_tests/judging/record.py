@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from model_tests.precision.transport import DamagedError
-from model_tests.producing.parent import LARGEST_REPORT, SCHEMA, STATUSES
+from model_tests.producing.ending import LARGEST_REPORT, SCHEMA, STATUSES
 from model_tests.producing.plain_files import read_plain
 from model_tests.speed.record import Measured
 from model_tests.speed.record import read as read_speed
+from model_tests.untrusted import line, mapping
 
-LONGEST_TEXT = 500
 MOST_ROWS = 256
 
 
@@ -70,16 +70,8 @@ def read(produced: Path) -> Record:
     )
 
 
-def line(raw: object) -> str:
-    """Return a text as one printable line of at most LONGEST_TEXT characters."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in str("" if raw is None else raw)).split())
-    return text[:LONGEST_TEXT]
-
-
 def _table(raw: object) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        return {}
-    return {line(name): value for name, value in list(raw.items())[:MOST_ROWS]}
+    return {line(name): value for name, value in list(mapping(raw).items())[:MOST_ROWS]}
 
 
 def _texts(raw: object) -> dict[str, str]:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from model_tests.precision.candidates import FLOAT32, Candidate
 from model_tests.producing import machine, settings
 from model_tests.spec import Spec
+from model_tests.untrusted import flat
 
 T = TypeVar("T")
 Status = Literal["input-error", "out-of-memory", "harness-error"]
@@ -155,8 +156,8 @@ def short(path: str) -> str:
 
 def one_line(text: str, most: int = 500) -> str:
     """Return the text on one line, printable, at most `most` characters."""
-    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+    line = flat(text)
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def seed(value: int) -> None:

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any
 
+from model_tests.untrusted import mapping as mapping
+
 MAX_TEXT = 2000
 MAX_DEPTH = 12
 MAX_BITS = 1000  # a longer integer is no float any more
@@ -29,11 +31,6 @@ def clean(text: str) -> str:
     """Return `text` with a replacement character for what cannot be shown, cut after MAX_TEXT characters."""
     shown = _UNPRINTABLE.sub("\ufffd", text[: MAX_TEXT + 1])
     return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """Return `value` if it is a mapping, else an empty one: a missing section is an empty section."""
-    return value if isinstance(value, dict) else {}
 
 
 def rows(value: object) -> list[dict[str, Any]]:

@@ -10,13 +10,13 @@ from typing import Any
 
 from model_tests.speed.baselines import NAMES
 from model_tests.speed.decision import AGAIN, CANDIDATE, LOOKS
+from model_tests.untrusted import line, mapping
 
 SIDES = (CANDIDATE, AGAIN, *NAMES)
 PERCENTILES = (10, 25, 50, 75, 90)
 ENDED = ("decided", "hopeless", "rounds", "budget", "failed", "memory", "stopped")
 # A 99th percentile of fewer values is their maximum.
 FEWEST_FOR_P99 = 1000
-LONGEST_TEXT = 500
 
 
 def side_record(row: Mapping[str, Any], seconds: Sequence[float]) -> dict[str, Any]:
@@ -62,25 +62,25 @@ def read(raw: object) -> Measured | None:
     """Read the table; None when there is none, or what is there was not written by us."""
     if not isinstance(raw, dict) or raw.get("ended") not in ENDED:
         return None
-    blocks = {name: times for name in SIDES if (times := _times(_mapping(raw.get("blocks")).get(name))) is not None}
+    blocks = {name: times for name in SIDES if (times := _times(mapping(raw.get("blocks")).get(name))) is not None}
     if len({len(times) for times in blocks.values()}) > 1:
         return None
-    sides = {name: _side(row) for name in SIDES if (row := _mapping(_mapping(raw.get("sides")).get(name)))}
-    gemm = _mapping(raw.get("gemm"))
+    sides = {name: _side(row) for name in SIDES if (row := mapping(mapping(raw.get("sides")).get(name)))}
+    gemm = mapping(raw.get("gemm"))
     operations, seconds = positive(gemm.get("operations")), positive(gemm.get("seconds"))
     rate = operations / seconds if operations and seconds else None
     took = positive(raw.get("seconds")) or 0.0
-    return Measured(raw["ended"], _line(raw.get("message")), took, sides, blocks, rate)
+    return Measured(raw["ended"], line(raw.get("message")), took, sides, blocks, rate)
 
 
 def _side(row: Mapping[str, Any]) -> SideFacts:
-    percentiles = _mapping(row.get("percentiles"))
+    percentiles = mapping(row.get("percentiles"))
     known = {name: value for name in (*map(str, PERCENTILES), "99") if (value := positive(percentiles.get(name)))}
     average, count = positive(row.get("avg_latency")), positive(row.get("num_iters"))
     latency = {"avg_latency": average, "num_iters": int(count), "percentiles": known} if average and count else {}
     return SideFacts(
         ok=row.get("status") == "ok",
-        message=_line(row.get("message")),
+        message=line(row.get("message")),
         finite=row.get("finite", True) is True,
         operations=positive(row.get("operations")),
         weights_bytes=positive(row.get("weights_bytes")),
@@ -99,12 +99,3 @@ def positive(raw: object) -> float | None:
     """Return a positive, finite number, None for anything else."""
     number = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 < raw < 1e300 and math.isfinite(raw)
     return float(raw) if number else None  # type: ignore[arg-type]  # it is a number
-
-
-def _mapping(raw: object) -> dict[str, Any]:
-    return raw if isinstance(raw, dict) else {}
-
-
-def _line(raw: object) -> str:
-    text = " ".join("".join(c if c.isprintable() else " " for c in str("" if raw is None else raw)).split())
-    return text[:LONGEST_TEXT]

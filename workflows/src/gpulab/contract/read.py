@@ -12,10 +12,8 @@ from gpulab.contract.explain import distinct, explain
 from gpulab.contract.finding import LAB, ContractError, Finding, wrong
 from gpulab.contract.lab import Lab
 from gpulab.contract.rules import broken_rules
+from gpulab.contract.text_file import read_text
 from gpulab.contract.words import shown
-
-LARGEST_FILE = 1 << 20
-"""Bytes; a contract is a page."""
 
 TABLES: Mapping[str, TypeAdapter[Any]] = {
     name: TypeAdapter(field.rebuild_annotation())
@@ -39,7 +37,8 @@ def read_lab(project: Path) -> Lab:
     Raises:
         ContractError: there is no such file, or it breaks the contract.
     """
-    return parse_lab(_text(project / LAB))
+    missing = "Go to the project's folder (cd), or make a new project: gpulab new"
+    return parse_lab(read_text(project / LAB, LAB, missing=missing, too_large="Delete what is not the contract."))
 
 
 def parse_lab(text: str) -> Lab:
@@ -93,22 +92,6 @@ def _valid_tables(document: Mapping[str, Any]) -> dict[str, Any]:
         except ValidationError:
             continue
     return tables
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ContractError([wrong("", f"larger than {LARGEST_FILE} bytes", "Delete what is not the contract.")])
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        hint = "Go to the project's folder (cd), or make a new project: gpulab new"
-        raise ContractError([wrong("", "missing", hint)]) from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        hint = "Save the file as UTF-8 in your editor."
-        raise ContractError([wrong(f"line {line}", "not UTF-8 text", hint)]) from None
-    except OSError as error:
-        raise ContractError([wrong("", f"cannot be read: {error.strerror}", "It has to be a readable file.")]) from None
 
 
 def _syntax(message: str, text: str) -> Finding:

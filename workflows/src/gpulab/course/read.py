@@ -6,11 +6,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gpulab.contract.finding import ContractError, Finding
+from gpulab.contract.text_file import read_text
 from gpulab.course.course import Course
 from gpulab.course.explain import distinct, explain
-
-LARGEST_FILE = 1 << 20
-"""Bytes; a course's answers are a page."""
 
 
 def read_course(path: Path) -> Course:
@@ -19,16 +17,12 @@ def read_course(path: Path) -> Course:
     Raises:
         ContractError: there is no such file, or it is not a course.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise _error(path.name, "", f"larger than {LARGEST_FILE} bytes", "Name the course's file.")
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise _error(str(path), "", "missing", "Ask your teacher for the file, or leave out --course.") from None
-    except UnicodeDecodeError:
-        raise _error(path.name, "", "not UTF-8 text", "Save the file as UTF-8 in your editor.") from None
-    except OSError as error:
-        raise _error(path.name, "", f"cannot be read: {error.strerror}", "It has to be a readable file.") from None
+    text = read_text(
+        path,
+        str(path),
+        missing="Ask your teacher for the file, or leave out --course.",
+        too_large="Name the course's file.",
+    )
     return parse_course(text, path.name)
 
 
@@ -41,13 +35,10 @@ def parse_course(text: str, name: str = "course.toml") -> Course:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _error(name, "", f"not TOML: {error}", 'Type: key = "text", below its [table].') from None
+        hint = 'Type: key = "text", below its [table].'
+        raise ContractError([Finding("error", name, "", f"not TOML: {error}", hint)]) from None
     try:
         return Course.model_validate(document)
     except ValidationError as error:
         details = distinct(error.errors(include_url=False))
         raise ContractError([explain(name, one) for one in details]) from None
-
-
-def _error(file: str, where: str, message: str, hint: str) -> ContractError:
-    return ContractError([Finding("error", file, where, message, hint)])
