@@ -202,6 +202,17 @@ def test_weights_that_a_later_commit_removed_are_still_refused_before_the_push(l
     assert told(lab, "error") == []
 
 
+def test_a_large_file_that_a_later_commit_made_small_is_still_refused_before_the_push(lab: Path) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.invalid")
+    for content in (b"x" * 10_000_001, b"small"):
+        (lab / "data.csv").write_bytes(content)
+        git(lab, "add", "-A")
+        git(lab, *identity, "commit", "-qm", "data")
+    (line,) = told(lab, "error")
+    assert line.startswith("data.csv: ")
+    assert "a commit that is not pushed yet" in line
+
+
 def test_a_hooks_environment_does_not_point_git_elsewhere(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (lab / "model.pt").write_bytes(b"x")
     git(lab, "add", "model.pt")

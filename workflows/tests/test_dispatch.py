@@ -143,6 +143,19 @@ def test_only_what_waits_is_superseded_and_only_on_its_branch(bench: Bench) -> N
     assert bench.phase(waiting) is Phase.FAILED
 
 
+def test_an_event_that_comes_late_ends_no_run_of_a_newer_push(bench: Bench) -> None:
+    first, old, new = (bench.commit(name) for name in ("first", "old", "new"))
+    running = bench.push("topic", first)
+    bench.wait(running, Phase.RUNNING)
+    late, gone = bench.event("topic", old), bench.event("topic", ZEROS)
+    newest = bench.push("topic", new)
+    for event in (late, gone):
+        dispatch.deliver(bench.home, SLUG, event)
+    assert bench.phase(newest) is Phase.PENDING
+    bench.end(running, newest)
+    assert bench.phase(newest) is Phase.SUCCEEDED
+
+
 def test_a_graded_push_that_waits_is_not_superseded(bench: Bench) -> None:
     blocker = bench.push("topic", bench.commit("blocker"))
     bench.wait(blocker, Phase.RUNNING)

@@ -1,7 +1,9 @@
 """What a container sees and leaves: paths, environment, images, messages, outputs, processes."""
 
 import json
+import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import pytest
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
 from gpulab.engines.local.client import LocalEngine
-from gpulab.engines.local.containers import kubelet_changes
+from gpulab.engines.local.containers import Container, kubelet_changes
+from gpulab.engines.local.containerset import ContainerSet
 from gpulab.engines.local.paths import PathMap
 from gpulab.engines.local.settings import EngineSettings
 from gpulab.engines.protocol import NodeStatus, Phase
@@ -459,3 +462,27 @@ def test_a_deadline_ends_children_that_ignore_it(engine: LocalEngine, tmp_path: 
     pids = [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]
     assert len(pids) == 2
     assert not any(alive(pid) for pid in pids)
+
+
+def test_a_cancel_after_a_deadline_does_not_make_the_pod_in_time(tmp_path: Path) -> None:
+    running = threading.Event()
+    code = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\ntime.sleep(300)"
+    argv = [sys.executable, "-c", code]
+    container = Container(argv, dict(os.environ), tmp_path, PathMap(tmp_path, {}, []), tmp_path / "message")
+    pod = ContainerSet(
+        {"main": {}},
+        [],
+        tmp_path / "volumes",
+        prepare=lambda _: container,
+        log=lambda _: tmp_path / "log",
+        grace=30,
+        started=lambda _: running.set(),
+        ended=lambda *_: None,
+    )
+    thread = threading.Thread(target=pod.run)
+    thread.start()
+    assert running.wait(30)
+    pod.stop(late=True)
+    pod.stop()
+    thread.join(60)
+    assert pod.late

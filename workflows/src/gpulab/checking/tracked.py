@@ -1,6 +1,5 @@
 """What Git carries that it should not: weights, large files, rejected patches."""
 
-import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from gpulab.contract.finding import Finding
 from gpulab.errors import PlatformError
 from gpulab.forges.local.blobs import heavy_blobs
+from gpulab.forges.local.git import clean_environment
 from gpulab.weights import RIGHT_WAY, Heavy, heavy, undo
 
 SECONDS = 10
@@ -25,7 +25,7 @@ def tracked_findings(root: Path) -> list[Finding]:
         return [Finding("warning", ".git", "", message, "Type: git init -b main && git add -A && git commit -m Start")]
     sizes = dict(tracked_files(root))
     found = [finding for path, size in sorted(sizes.items()) for finding in _finding(path, size)]
-    return [*found, *(_in_history(one) for one in _unpushed(root) if one.path not in sizes)]
+    return [*found, *(_in_history(one) for one in _unpushed(root) if not heavy(one.path, sizes.get(one.path, 0)))]
 
 
 def tracked_files(root: Path) -> list[tuple[str, int]]:
@@ -46,13 +46,13 @@ GITLINK = "160000"
 def _unpushed(root: Path) -> list[Heavy]:
     head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     try:
-        return heavy_blobs(root, [head.decode().strip()] if head else [], ("--remotes",), _surroundings())
+        return heavy_blobs(root, [head.decode().strip()] if head else [], ("--remotes",), clean_environment())
     except PlatformError:
         return []
 
 
 def _in_history(one: Heavy) -> Finding:
-    message = f"{one.message}; it is in a commit that is not pushed yet, although a later one removed it"
+    message = f"{one.message}; it is in a commit that is not pushed yet, although a later one removed or replaced it"
     return Finding("error", one.path, "", message, f"{RIGHT_WAY} Type: git rebase -i, and drop it from that commit.")
 
 
@@ -71,16 +71,11 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _surroundings() -> dict[str, str]:
-    """Without the variables of a hook around us, which would point git to another repository."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-
-
 def _git(root: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
     try:
         done = subprocess.run(
-            command, input=stdin, env=_surroundings(), capture_output=True, timeout=SECONDS, check=False
+            command, input=stdin, env=clean_environment(), capture_output=True, timeout=SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -6,11 +6,11 @@ from gpulab.engines.dispatch import start_again
 from gpulab.engines.queue import forge_of
 from gpulab.errors import InputError
 from gpulab.events import (
-    ENVIRONMENTS,
     MAIN,
     PRODUCTION,
     PROMOTE,
     RESERVED,
+    TEACHING,
     Submission,
     promotion_run,
     push_run,
@@ -57,8 +57,7 @@ def submit_branch_again(home: Home, project: str, branch: str) -> str | None:
     Raises:
         InputError: the branch is not there.
     """
-    known = [*(f"deploy/{environment}" for environment in ENVIRONMENTS)]
-    if branch not in known and not branch.startswith(PROMOTE):
+    if branch not in (TEACHING, PRODUCTION) and not branch.startswith(PROMOTE):
         return None
     head = forge_of(home).head(branch)
     if head is None:

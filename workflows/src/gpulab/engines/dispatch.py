@@ -29,16 +29,21 @@ def deliver(home: Home, project: str, event: Event) -> str | Refusal:
         name = submit(home, project, chosen)
     except AlreadyExists:
         return _known_already(home, project, chosen)
-    if isinstance(event, PushEvent) and chosen.pipeline == "push":
+    if isinstance(event, PushEvent) and chosen.pipeline == "push" and _head(home, event) == event.after:
         why = "a newer push came before it began; it counts for nothing. To judge it: gpulab run"
         supersede(home, project, event.ref, name, why)
     return name
 
 
+def _head(home: Home, event: PushEvent) -> str | None:
+    """The branch's commit now: an event that comes late must not end the run of a newer push."""
+    return forge_of(home).head(event.ref.removeprefix("refs/heads/"))
+
+
 def _after_refusal(home: Home, project: str, event: Event, refusal: Refusal) -> None:
     if not isinstance(event, PushEvent):
         return
-    if deletes(event):
+    if deletes(event) and _head(home, event) is None:
         supersede(home, project, event.ref, "", "its branch was deleted before it began; it counts for nothing")
     context = push_context(event.ref)
     if refusal.tell and context not in forge_of(home).statuses(event.after):

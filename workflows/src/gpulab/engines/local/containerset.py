@@ -80,7 +80,7 @@ class ContainerSet:
         """End all processes; `late` says that it is for a deadline, if anything was left to end."""
         with self._change:
             self._stopping = True
-            self.late = late and len(self.ends) < len(self._specs)
+            self.late = self.late or (late and len(self.ends) < len(self._specs))
             processes = [*self._processes.values()]
             self._change.notify_all()
         for process in processes:
