@@ -159,7 +159,7 @@ def _by_driver(device: Device, image: Image, code: Code) -> Answer:
 
 
 def _minor_version(device: Device, image: Image, code: Code, brings: Version) -> Answer:
-    if code is Code.PTX and not _newer_user_mode(device, image):
+    if code is Code.PTX and not (device.data_centre and _has_package(image)):
         message = (
             f"the image has only PTX for this card, and driver {device.driver} (CUDA {_dotted(brings)}) cannot compile "
             f"the PTX of CUDA {image.cuda}"
@@ -172,7 +172,7 @@ def _minor_version(device: Device, image: Image, code: Code, brings: Version) ->
 def _forward(device: Device, image: Image, branch: int, needed: str) -> Answer:
     """An older major version: only a cuda-compat package helps, and only on data-centre cards."""
     old = f"driver {device.driver} is too old for CUDA {image.cuda}, which needs R{needed} or newer"
-    has_package = bool(image.compat) and version(image.compat)[:2] >= version(image.cuda)[:2]
+    has_package = _has_package(image)
     if has_package and not device.data_centre:
         message = f"{old}; the image's cuda-compat package works on data-centre cards only, not on this one"
         return Answer(False, "forward-not-on-this-card", message)
@@ -182,8 +182,9 @@ def _forward(device: Device, image: Image, branch: int, needed: str) -> Answer:
     return Answer(False, "driver-too-old", old)
 
 
-def _newer_user_mode(device: Device, image: Image) -> bool:
-    return device.data_centre and bool(image.compat) and version(image.compat)[:2] >= version(image.cuda)[:2]
+def _has_package(image: Image) -> bool:
+    """Whether the image's cuda-compat package is as new as its toolkit."""
+    return bool(image.compat) and version(image.compat)[:2] >= version(image.cuda)[:2]
 
 
 def _dotted(parts: Version) -> str:

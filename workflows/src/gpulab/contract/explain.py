@@ -1,7 +1,7 @@
 """Pydantic's errors put into the words of someone who edits `lab.toml`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -22,14 +22,17 @@ from gpulab.contract.places import (
 from gpulab.contract.words import as_toml, did_you_mean, kind_of, nearest, one_of, shown
 
 
-def distinct(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+def distinct(errors: Sequence[ErrorDetails], keys: Callable[[Place], tuple[str, ...]] = keys_at) -> list[ErrorDetails]:
     """The errors without those that only echo another one.
 
     A mistyped key is also a missing one, and pydantic counts an invalid item as absent from its list.
+
+    Args:
+        keys: what the table at a place may have.
     """
     places = [tuple(error["loc"]) for error in errors]
     meant = {
-        (*place[:-1], nearest(place[-1], keys_at(place[:-1])))
+        (*place[:-1], nearest(place[-1], keys(place[:-1])))
         for error, place in zip(errors, places, strict=True)
         if error["type"] == "extra_forbidden"
     }

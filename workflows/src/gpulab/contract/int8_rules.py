@@ -32,7 +32,9 @@ def evaluation_is_there(project: Path, lab: Lab) -> Iterator[Finding]:
         yield wrong("[int8] evaluation", message, f"Make the file src/{name.replace('.', '/')}.py.")
     if module is not None and module.error:
         line, message = module.error
-        yield Finding("error", module.path, f"line {line}", f"not Python: {message}", "Correct it, then: gpulab check")
+        yield Finding(
+            "error", module.path, f"line {line}", f"not Python: {message}", "Correct the line, then: gpulab check"
+        )
     if module is None or module.error:
         return
     found = find(project, module, function)

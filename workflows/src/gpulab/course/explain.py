@@ -1,6 +1,5 @@
 """Pydantic's errors put into the words of a teacher who edits `course.toml`."""
 
-from collections.abc import Sequence
 from typing import get_args, get_origin
 
 from pydantic import BaseModel
@@ -14,18 +13,11 @@ from gpulab.contract.words import as_toml, did_you_mean, nearest, one_of, shown
 from gpulab.course.course import CATALOGUE, Course
 
 
-def distinct(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """The errors without those that only echo another one: a mistyped key is also a missing one."""
-    unknown = [tuple(one["loc"]) for one in errors if one["type"] == "extra_forbidden"]
-    meant = {(*place[:-1], nearest(place[-1], fields_of(table_at(place[:-1])))) for place in unknown}
-    return [one for one in errors if one["type"] != "missing" or tuple(one["loc"]) not in meant]
-
-
 def explain(file: str, error: ErrorDetails) -> Finding:
     """One line for one error of a file."""
     place = tuple(part for part in error["loc"] if isinstance(part, str))
     if error["type"] == "extra_forbidden":
-        names = tuple(fields_of(table_at(place[:-1])))
+        names = keys_at(place[:-1])
         near = nearest(place[-1], names)
         message = f"unknown key, allowed: {one_of(names)}{did_you_mean(place[-1], names)}"
         return Finding("error", file, where_is(place), message, f"Type: {near}" if near else "Delete the line.")
@@ -62,6 +54,11 @@ def where_is(place: Place) -> str:
     known_table = place[:1] and table_at(place[:1]) is not Course
     parts = (f"[{place[0]}]", *map(key_text, place[1:])) if known_table else tuple(map(key_text, place))
     return " ".join(parts)
+
+
+def keys_at(place: Place) -> tuple[str, ...]:
+    """The keys that the table at a place may have."""
+    return tuple(fields_of(table_at(place)))
 
 
 def table_at(place: Place) -> type[BaseModel]:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gpulab.contract.explain import distinct
 from gpulab.contract.finding import ContractError, Finding
 from gpulab.contract.text_file import read_text
 from gpulab.course.course import Course
-from gpulab.course.explain import distinct, explain
+from gpulab.course.explain import explain, keys_at
 
 
 def read_course(path: Path) -> Course:
@@ -40,5 +41,5 @@ def parse_course(text: str, name: str = "course.toml") -> Course:
     try:
         return Course.model_validate(document)
     except ValidationError as error:
-        details = distinct(error.errors(include_url=False))
+        details = distinct(error.errors(include_url=False), keys_at)
         raise ContractError([explain(name, one) for one in details]) from None

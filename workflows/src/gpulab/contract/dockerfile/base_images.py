@@ -145,11 +145,13 @@ def cuda_mismatch(dockerfile: Dockerfile, accelerators: Iterable[str]) -> Iterat
     """An image of the project's own, by its CUDA version: the declared accelerators must be able to run it."""
     for stage, tag in _cuda_stages(dockerfile):
         cuda = re.match(r"\d+\.\d+", tag)
-        for name in accelerators if cuda else ():
+        if cuda is None:
+            continue
+        for name in accelerators:
             device = device_of(name)
-            answer = compatible(device, Image(cuda[0])) if cuda else None
-            lane = suggested(device)
-            if answer and not answer.ok and lane:
+            answer = compatible(device, Image(cuda[0]))
+            lane = None if answer.ok else suggested(device)
+            if lane:
                 yield Hit(stage.line, f"{name}: {answer.message}", f"Type: {_use_lane(lane.name)}")
 
 
