@@ -405,7 +405,7 @@ _keys = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(_keys, _values, max_size=6))
 def test_any_json_makes_a_well_formed_page(results: dict[str, Any]) -> None:
     Page(render(results))

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from gpulab.contract import parse_lab
+from gpulab.contract.lab import Benchmark, Hardware, Int8
 from gpulab.contract.lanes import common_lane
 from gpulab.weights import RIGHT_WAY, WEIGHTS
 from model_tests.hardware import catalogue
+from model_tests.speed.decision import MAX_SLOWDOWN
 
 from .conftest import FOLDER, MATRIX, MODELS, ROOT, files_of, run_in
 
@@ -100,3 +102,19 @@ def test_the_pre_commit_hook_refuses_weights_and_large_files(bake, tmp_path, nam
     assert done.returncode == 1, told(done)
     assert name in done.stdout
     assert RIGHT_WAY[:30] in done.stdout
+
+
+@pytest.mark.parametrize(("profile", "model", "accelerator"), MATRIX)
+def test_every_key_of_the_contract_can_be_found_in_lab_toml(baked, profile, model, accelerator):
+    """Those that may be left out stand there as comments, with the value that holds without them."""
+    text = (baked(profile, model, accelerator) / "lab.toml").read_text(encoding="utf-8")
+    keys = {*Benchmark.model_fields, *Int8.model_fields, *Hardware.model_fields} - (
+        {"gpus"} if accelerator == "cpu" else set()
+    )
+    assert {key for key in keys if not re.search(rf"^(?:# )?{key} = ", text, re.MULTILINE)} == set()
+    uncommented = re.sub(rf"^# (\[int8\]$|(?:{'|'.join(keys)}) = )", r"\1", text, flags=re.MULTILINE)
+    without, with_all = parse_lab(text).model_dump(), parse_lab(uncommented).model_dump()
+    assert with_all.pop("int8")
+    assert without.pop("int8") is None
+    without["benchmark"]["max_slowdown"] = without["benchmark"]["max_slowdown"] or MAX_SLOWDOWN
+    assert with_all == without

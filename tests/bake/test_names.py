@@ -49,7 +49,7 @@ def rendered_lab(context: dict) -> str:
     return create_env_with_context(context).from_string(source).render(**context)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(name=typed, author=typed)
 def test_any_name_is_refused_in_one_line_or_fits_everywhere(name, author):
     context = context_for(name, author)

@@ -40,7 +40,6 @@ def cases(number: int) -> settings:
         max_examples=int(number * float(os.environ.get("GPULAB_FUZZ", "1"))),
         derandomize=True,
         database=None,
-        deadline=None,
         phases=[Phase.explicit, Phase.generate, Phase.shrink],
         suppress_health_check=[*HealthCheck],
     )

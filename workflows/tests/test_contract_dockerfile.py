@@ -269,7 +269,7 @@ SIGNS = st.sampled_from(
 
 
 @given(st.lists(INSTRUCTIONS | SIGNS, max_size=40).map("".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_text_can_be_linted(text: str) -> None:
     for finding in lint(text, ["t4"]):
         line = int(finding.where.split()[1])

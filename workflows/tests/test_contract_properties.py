@@ -140,7 +140,7 @@ def assert_as_promised(lab: Lab) -> None:
 
 
 @given(edited_documents())
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 def test_an_edited_contract_is_kept_or_refused_in_lines(document: dict[str, Any]) -> None:
     try:
         lab = validate_lab(document)
@@ -161,7 +161,7 @@ def numbers(value: Any) -> list[float]:
 
 
 @given(edited_documents())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_what_gpulab_accepts_the_judge_accepts_unchanged(document: dict[str, Any]) -> None:
     try:
         spec = spec_of(validate_lab(document))
@@ -172,7 +172,7 @@ def test_what_gpulab_accepts_the_judge_accepts_unchanged(document: dict[str, Any
 
 
 @given(st.dictionaries(st.sampled_from([*VALID, "x"]), VALUES, max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_other_document_is_refused_in_lines(document: dict[str, Any]) -> None:
     with pytest.raises(ContractError) as caught:
         validate_lab(document)
@@ -180,7 +180,7 @@ def test_any_other_document_is_refused_in_lines(document: dict[str, Any]) -> Non
 
 
 @given(st.text(max_size=80) | st.builds(lambda a, b: f"{TEXT[:a]}{b}{TEXT[a:]}", st.integers(0, len(TEXT)), st.text()))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_kept_or_refused_in_lines(text: str) -> None:
     try:
         assert_as_promised(parse_lab(text))
@@ -189,7 +189,7 @@ def test_any_text_is_kept_or_refused_in_lines(text: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=120))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_free_text_is_data(name: str) -> None:
     """Quotes, backslashes and emoji round-trip; control characters are refused, not escaped away."""
     document = tomlkit.parse(TEXT)

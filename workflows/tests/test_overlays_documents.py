@@ -73,14 +73,14 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), JSON, min_size=1, max_size=3), max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_json_can_say_is_read_as_it_was_written(documents: list[dict[str, Any]]) -> None:
     text = yaml.safe_dump_all(documents, allow_unicode=False)
     assert read_documents(text) == documents
 
 
 @given(st.text(alphabet="ab:-[]{}&*!?|>'\"#%@`, \n\t0.<", max_size=40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_text_is_read_or_refused_with_a_line(text: str) -> None:
     try:
         documents = read_documents(text)

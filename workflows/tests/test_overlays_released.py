@@ -425,7 +425,7 @@ def edited_releases(draw: st.DrawFn) -> list[Any]:
 
 
 @given(edited_releases() | st.lists(JSON, max_size=3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_documents_of_any_shape_give_lines_and_never_a_traceback(documents: list[Any]) -> None:
     for line in map(str, released_problems(documents, image=IMAGE, namespace=None)):
         assert line.startswith("manifests.yaml: ")

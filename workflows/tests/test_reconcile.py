@@ -129,7 +129,7 @@ CONTEXTS = st.sampled_from(["gpulab/push", "gpulab/check", SYNC, "gpulab/sync-pr
 STATUSES = st.builds(Status, CONTEXTS, st.sampled_from(["pending", "success", "failure", "error"]), st.just("…"), NAMES)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     heads=st.dictionaries(BRANCHES, COMMITS),
     messages=st.dictionaries(COMMITS, st.sampled_from(["x", "[skip ci]"])),
