@@ -129,13 +129,14 @@ def link_template(url: str, commit: str) -> bool:
 
 
 def first_commit() -> bool:
-    """Make the folder a repository with one commit on main and the remote `lab`; leave an existing one alone."""
+    """Make the folder a repository with one commit on main, and the local forge its remote; leave an existing one."""
     if Path(".git").exists():
         return True
     if git("init", "--quiet") is None:
         return False
     git("symbolic-ref", "HEAD", "refs/heads/main")
-    git("remote", "add", "lab", "./.gpulab/forge.git")
+    if CONTEXT["forge"] == "local":
+        git("remote", "add", "lab", "./.gpulab/forge.git")
     known = git("config", "user.email") or os.environ.get("GIT_AUTHOR_EMAIL")
     options = ("-c", f"core.hooksPath={os.devnull}", *(() if known else NOBODY))
     commit = ("commit", "--quiet", "--no-gpg-sign", "-m", "Generate the project from the gpulab template")
@@ -148,11 +149,15 @@ def next_steps(cruft: bool, linked: bool, committed: bool) -> list[str]:
     lines += [f"  {key:<13} {CONTEXT[key] or '(none)'}" for key in ANSWERS]
     if cruft or not committed:
         lines += ["", f"First make it a repository, in the folder {CONTEXT['project_slug']}:"]
-        lines += ["  git init -b main && git remote add lab ./.gpulab/forge.git"]
+        local = " && git remote add lab ./.gpulab/forge.git" if CONTEXT["forge"] == "local" else ""
+        lines += [f"  git init -b main{local}"]
         lines += ["  git add --all && git commit -m 'Generate the project'"]
     if not (cruft or linked):
         lines += ["", "To take updates of the template later: cruft link <URL of the template>"]
-    return [*lines, "", "Next:", *numbered(commands(CONTEXT["project_slug"], complete())), ""]
+    lines += ["", "Next:", *numbered(commands(CONTEXT["project_slug"], complete()))]
+    if CONTEXT["forge"] != "local":
+        lines += ["", "Once per project, whoever looks after the cluster types there: gpulab project connect"]
+    return [*lines, ""]
 
 
 def numbered(lines: list[str]) -> list[str]:
@@ -162,9 +167,13 @@ def numbered(lines: list[str]) -> list[str]:
 
 def commands(folder: str, installed: bool) -> list[str]:
     """What to type; without make where there is none, without a setup where nothing is left to install."""
+    host = {"gitea": "https://YOUR-GITEA", "github": "https://github.com"}.get(CONTEXT["forge"])
+    remote = f"git remote add origin {host}/OWNER/{folder}.git" if host else ""
     if os.name == "nt":
-        return [f"cd {folder}", *([] if installed else ["gpulab setup"]), "gpulab check", "gpulab test", "gpulab push"]
-    return [f"cd {folder}" + ("" if installed else " && make setup"), "make check test", "make push"]
+        setup = [] if installed else ["gpulab setup"]
+        return [f"cd {folder}", *setup, "gpulab check", "gpulab test", *filter(None, [remote]), "gpulab push"]
+    push = f"{remote} && make push" if remote else "make push"
+    return [f"cd {folder}" + ("" if installed else " && make setup"), "make check test", push]
 
 
 def complete() -> bool:

@@ -17,6 +17,9 @@ ANSWERS = json.loads(r"""
 
 SLUG = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 COURSE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,38}[a-z0-9])?")
+REGISTRY = re.compile(
+    r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
+)
 LONGEST = 120
 
 JINJA = ("{" + "{", "{" + "%", "{" + "#")
@@ -94,9 +97,23 @@ def course() -> Iterator[str]:
         yield f"course {shown(name)} may have lower-case letters, digits and dashes, up to 40: try {better}"
 
 
+def registry() -> Iterator[str]:
+    """Why images cannot be kept there."""
+    place = ANSWERS["registry"]
+    if place == "local":
+        return
+    if not REGISTRY.fullmatch(place) or len(place) > LONGEST:
+        better = re.sub(r"^[a-z]+://", "", place.strip().lower()).strip("/")
+        better = better if REGISTRY.fullmatch(better) and len(better) <= LONGEST else "registry.example.org/team"
+        yield f"registry {shown(place)} must be a host with a path, in lower case, without https://: try {better}"
+    elif ANSWERS["forge"] == "local":
+        yield f"registry {shown(place)} is for images built in a cluster, and forge is local: try local"
+
+
 def main() -> int:
     """The first problem only: one line, and what to type instead."""
-    for problem in (*free_text("project_name", "GPU Lab 1"), *names(), *course(), *free_text("author", "blue-heron")):
+    texts = (*free_text("project_name", "GPU Lab 1"), *names(), *course(), *free_text("author", "blue-heron"))
+    for problem in (*texts, *registry()):
         print(f"ERROR: {problem}", file=sys.stderr)
         return 1
     return 0

@@ -5,7 +5,10 @@ from functools import partial
 import pytest
 import torch
 from model_tests.int8.quantise import quantise
+from model_tests.judging.case import STUDENTS_STAGES
 from model_tests.producing import child, int8
+from model_tests.producing.evaluation import EvaluationError
+from model_tests.producing.handover import Handover
 from torch import nn
 
 INT8 = {"schemes": ["weight-only", "dynamic"], "max_loss": 0.05, "evaluation": ""}
@@ -63,7 +66,7 @@ def test_a_clean_llama_passes_in_both_schemes(llama, judged, factory, seed):
     assert result["verdict"] == "PASS"
     for facts in result["int8"].values():
         assert facts["low"] <= facts["value"] <= facts["high"] < facts["bound"] / 4
-        assert facts["rows"] == 32
+        assert facts["rows"] == 128
         assert facts["bytes_after"] < 0.45 * facts["bytes_before"]
         assert facts["kept"] == {"embed": "Embedding"}
 
@@ -165,6 +168,59 @@ def test_too_few_labels_leave_it_open_and_say_what_would_be_seen(student, zoo_sp
     assert gates["int8/weight-only"]["params"]["visible"] > 0.02
 
 
+def test_a_first_batch_that_loses_nothing_names_no_layer_and_fails_all_the_same(student, zoo_spec, judged):
+    """Rows that INT8 answers as float32 does stand first; a share of no loss is no number."""
+    student("int8", OUTLIER=300.0, ROWS=400, ORDER="kept first")
+    result, gates = judged(evaluated(zoo_spec))
+    assert gates["int8/weight-only"]["key"] == "int8.accuracy-lost"
+    assert result["int8"]["weight-only"]["worst"] == []
+    assert result["exit_code"] == 1
+
+
+def test_blame_that_cannot_be_found_leaves_the_failure(student, zoo_spec, judged, monkeypatch):
+    def breaks(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(int8, "worst_layers", breaks)
+    student("int8", OUTLIER=300.0, ROWS=400)
+    _, gates = judged(evaluated(zoo_spec))
+    assert gates["int8/weight-only"]["key"] == "int8.accuracy-lost"
+
+
+@pytest.mark.parametrize("batches", ["one", "several"])
+def test_rows_beyond_the_most_are_left_out(student, zoo_spec, judged, batches):
+    student("int8", OUTLIER=0.0, ROWS=5000, ORDER=batches)
+    result, gates = judged(evaluated(zoo_spec))
+    assert verdicts(gates) == ["PASS", "PASS"]
+    assert result["int8"]["dynamic"]["rows"] == 4096
+
+
+def test_memory_that_is_short_for_our_models_is_not_the_projects_fault(student, zoo_spec, judged, monkeypatch):
+    """On a GPU, float32 and every scheme are in memory beside the rows."""
+
+    def full(*_):
+        raise EvaluationError("rows: CUDA out of memory", "out-of-memory")
+
+    monkeypatch.setattr(int8, "truth", full)
+    student("int8", OUTLIER=0.0)
+    _, gates = judged(evaluated(zoo_spec))
+    assert {gates[name]["key"] for name in SCHEMES} == {"int8.not-run"}
+    assert verdicts(gates) == ["INCONCLUSIVE"] * 2
+
+
+@pytest.mark.parametrize("evaluation", ["", "student_int8:rows"])
+def test_the_projects_own_stages_come_before_the_harness_repeats_its_model(
+    student, zoo_spec, judged, monkeypatch, evaluation
+):
+    stages = []
+    monkeypatch.setattr(Handover, "stage", lambda self, name: stages.append(name))
+    student("int8", OUTLIER=0.0)
+    judged(zoo_like(zoo_spec, "classifier", {"width": 24, "classes": 8}, evaluation=evaluation))
+    own = [stage for stage in STUDENTS_STAGES if evaluation or stage != "evaluation"]
+    assert stages[: len(own)] == own
+    assert not set(stages[len(own) :]) & set(own)
+
+
 def test_labels_that_float32_does_not_know_prove_nothing(student, zoo_spec, judged):
     """Both lose against chance alike, so their difference is 0."""
     student("int8", OUTLIER=0.0, ROWS=400, LABELS="chance")
@@ -182,6 +238,7 @@ def test_labels_that_float32_does_not_know_prove_nothing(student, zoo_spec, judg
         ("number", {}, "must return a list of (inputs, labels); got int"),
         ("rows", {"LABELS": "float"}, "labels must be a tensor of int64"),
         ("rows", {"LABELS": "short"}, "must have the same batch"),
+        ("uneven", {}, "labels must have the positions of batch 0, [3]"),
     ],
 )
 def test_an_evaluation_that_gives_no_rows_is_the_projects_fault(student, zoo_spec, judged, name, settings, words):
@@ -202,6 +259,21 @@ def test_a_model_that_the_quantiser_cannot_handle_costs_nothing(llama, judged, q
     assert verdicts(gates) == ["INCONCLUSIVE"] * 2
     assert "no kernel" in gates["int8/dynamic"]["why"]
     assert result["verdict"] == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("evaluation", ["", "student_int8:rows"])
+def test_a_scheme_that_cannot_run_spoils_no_other(student, zoo_spec, judged, quantiser, evaluation):
+    def fails(model, scheme):
+        made = quantise(model, scheme)
+        if scheme == "dynamic":
+            made.model.forward = lambda x: 1 / 0
+        return made
+
+    quantiser(fails)
+    student("int8", OUTLIER=0.0, ROWS=400)
+    _, gates = judged(zoo_like(zoo_spec, "classifier", {"width": 24, "classes": 8}, evaluation=evaluation))
+    assert verdicts(gates) == ["PASS", "INCONCLUSIVE"]
+    assert "ZeroDivisionError" in gates["int8/dynamic"]["why"]
 
 
 def test_values_that_are_not_finite_fail(llama, judged, quantiser):

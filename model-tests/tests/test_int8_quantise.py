@@ -126,6 +126,67 @@ def test_zeros_stay_zeros():
         assert (made(torch.ones(2, 8))[:, 1] == 0).all()
 
 
+class Asks(nn.Module):
+    """No bias anywhere, and where to put the input is asked of the parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8, bias=False)
+
+    def forward(self, x):
+        one = next(self.parameters())
+        return self.layer(x.to(one.device, one.dtype))
+
+
+class Named(nn.Module):
+    def __init__(self, layer, name="input"):
+        super().__init__()
+        self.layer, self.name = layer, name
+
+    def forward(self, x):
+        return self.layer(**{self.name: x})
+
+
+USES = {
+    "parameters asked for": (Asks(), (4, 8)),
+    "linear by name": (Named(nn.Linear(8, 3)), (4, 8)),
+    "own forward by name": (Named(Doubled(8, 3), "x"), (4, 8)),
+    "convolution by name": (Named(nn.Conv1d(2, 3, 3)), (4, 2, 9)),
+    "no rows": (nn.Linear(8, 3), (0, 8)),
+    "no rows of sequences": (nn.Linear(8, 3), (0, 5, 8)),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", USES)
+def test_what_works_in_float32_works_in_int8(name, scheme):
+    model, shape = USES[name]
+    torch.manual_seed(0)
+    x, model = torch.randn(shape), nn.Sequential(copy.deepcopy(model)).eval()
+    with torch.no_grad():
+        before = model(x)
+        after = quantise(model, scheme).model(x)
+    torch.testing.assert_close(after, before, rtol=0.05, atol=0.05)
+
+
+class Twice(nn.Linear):
+    """Computes with another name of its weight, which would stay in float32."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.matrix = self.weight
+
+    def forward(self, x):
+        return x @ self.matrix.t()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_weight_of_two_names_is_not_said_to_be_int8(scheme):
+    made = quantise(nn.Sequential(Twice(8, 3)), scheme)
+    assert (made.layers, made.kept) == ((), {"0": "tied"})
+    assert made.bytes_after == made.bytes_before
+
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()

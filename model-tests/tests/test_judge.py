@@ -1,13 +1,16 @@
 """The judge: believes nothing that produce left, always writes a result, and says whose turn it is."""
 
+import dataclasses
 import json
 import math
+import os
 
 import pytest
 import torch
 from model_tests.judge import main
 from model_tests.judging.case import judge
 from model_tests.judging.golden import single_gate
+from model_tests.judging.result import Result
 
 LLAMA = {"vocab_size": 128, "hidden_size": 32, "layers": 2, "heads": 4, "kv_heads": 2, "ffn_size": 64, "context": 32}
 
@@ -141,6 +144,28 @@ def test_nonsense_in_the_tables_of_a_record_is_survived(case):
     json.dumps(content, allow_nan=False)
     assert content["exit_code"] in (0, 1)
     assert content["environment"]["bad"] == "a b"
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1e308, float("inf"), float("nan")])
+def test_numbers_that_no_float_or_no_json_holds_are_survived_in_every_table(case, number):
+    spec, folder = case
+    row = dict.fromkeys(("status", "message", "layers", "iterations", "median_ms", "p90_ms", "expected"), number)
+    tables = ("candidates", "census", "timing", "int8", "memory", "environment", "notes", "floor_errors", "speed")
+    written = json.loads((folder / "record.json").read_text())
+    for table in tables:
+        found = written.get(table) or {}
+        record(folder, **{table: found | {"extra": number, "float32": row}})
+        assert outcome(spec, folder)[:2] == ("PASS", 0), table
+        record(folder, **{table: found})
+
+
+def test_a_file_that_no_process_within_its_limits_can_have_left_is_not_loaded(case):
+    spec, folder = case
+    small = dataclasses.replace(spec, memory_gib=0.25)
+    assert outcome(small, folder)[0] == "PASS"
+    os.truncate(folder / "float64.pt", 2**28 + 1)  # sparse
+    assert outcome(small, folder)[:3] == ("INCONCLUSIVE", 3, "platform.error")
+    assert "float64.pt has 268435457 bytes" in outcome(small, folder)[3]
 
 
 @pytest.mark.parametrize(
@@ -333,6 +358,18 @@ def test_an_error_of_ours_is_inconclusive_and_exit_3(command, monkeypatch):
     code, result, message = command()
     assert (code, result["verdict"], result["exit_code"]) == (3, "INCONCLUSIVE", 3)
     assert "ZeroDivisionError" in message
+
+
+@pytest.mark.parametrize("place", ["content", "golden"])
+def test_a_number_that_json_lacks_still_gives_a_result(command, monkeypatch, place):
+    found = Result.trouble("cpu", "x")
+    table = found.content if place == "content" else {"inputs": []}
+    table["extra"] = math.nan
+    found.golden = table if place == "golden" else None
+    monkeypatch.setattr("model_tests.judge.judge", lambda *a: found)
+    code, result, message = command()
+    assert (code, result["verdict"]) == (3, "INCONCLUSIVE")
+    assert "ValueError" in message
 
 
 @pytest.mark.parametrize("status", ["timeout", "out-of-memory"])

@@ -81,6 +81,17 @@ def test_without_a_reference_a_baseline_that_is_not_float32_is_found(student, ll
     assert {"fp32/self-consistency", "census/float32"} & failed(gates)
 
 
+@pytest.mark.parametrize("half_only", [False, True])
+@pytest.mark.parametrize("tf32", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 50.0, 100.0, 150.0])
+def test_without_a_reference_bad_conditioning_hides_no_tf32(student, zoo_spec, judged, offset, tf32, half_only):
+    """The bound follows what the model's own floor loses: honestly, or made large in half precision alone."""
+    student("zoo")
+    config = {"width": 64, "offset": offset, "tf32": tf32, "half_only": half_only}
+    _, gates = judged(zoo_spec("offset", [32, 64], config, candidates=["float16"]))
+    assert gates["fp32/self-consistency"]["verdict"] == ("FAIL" if tf32 else "PASS")
+
+
 def test_a_declared_float32_layer_is_allowed(student, llama_spec, judged):
     student("llama", FAULT="float32-layer")
     result, _ = judged(llama_spec(allow_float32=["layers.1.feed_forward"]))

@@ -28,7 +28,8 @@ def blocks(rounds=60, noise=0.01, **factors):
 def record(times, ended="decided", message="", **sides):
     ok = {"status": "ok", "message": "", "finite": True, "operations": 1e6, "weights_bytes": 64}
     rows = {name: ok | {"avg_latency": 0.01, "num_iters": 60, "percentiles": {"50": 0.01}} for name in times}
-    return {"ended": ended, "message": message, "seconds": 9.0, "gemm": GEMM, "sides": rows | sides, "blocks": times}
+    start = {"ended": ended, "message": message, "seconds": 9.0, "gemm": GEMM, "sides": rows | sides, "blocks": times}
+    return start | {"second": start}
 
 
 @pytest.fixture
@@ -71,6 +72,23 @@ def test_a_slowdown_fails_and_says_by_how_much_at_least(gates):
     assert "git diff aaaaaaaaaaaa -- src" in gate.change
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        None,
+        record(blocks()),
+        record(blocks(rounds=11, candidate=1.2, again=1.2)),
+        record({"candidate": [0.01] * 12, "again": [0.01] * 12}),
+    ],
+    ids=["none", "as fast", "few rounds", "without the baseline"],
+)
+def test_a_slowdown_that_fresh_processes_do_not_show_blocks_nothing(gates, second):
+    found, table = gates(record(blocks(candidate=1.2, again=1.2)) | {"second": second})
+    assert outcome(found["speed/teaching"]) == ("INCONCLUSIVE", "speed.unconfirmed")
+    assert table["comparisons"]["teaching"]["answer"] == "unconfirmed"
+    assert "?" not in found["speed/teaching"].why
+
+
 def test_a_project_that_allows_less_is_held_to_it(gates):
     times = blocks(candidate=1.03, again=1.03, rounds=200)
     assert outcome(gates(record(times))[0]["speed/teaching"]) == ("PASS", "speed.passed")
@@ -96,7 +114,7 @@ FAILED = {"status": "failed", "message": "it broke"}
     [
         (record(blocks(noise=0.5), ended="hopeless"), "speed.undecided"),
         (record(blocks(again=1.5)), "speed.restless"),
-        (record(blocks(rounds=7), ended="budget"), "speed.too-slow"),
+        (record(blocks(rounds=11), ended="budget"), "speed.too-slow"),
         (record({}, ended="budget", candidate={"status": "ok"}, again={"status": "ok"}), "speed.too-slow"),
         (record(blocks(), ended="memory", message="3 copies used 9.0 GiB"), "speed.not-measured"),
         (record(blocks(), ended="stopped"), "speed.not-measured"),
@@ -188,7 +206,7 @@ def test_each_baseline_has_its_gate_in_the_order_of_the_plan(gates):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("kind", ["passed", "regression", "undecided", "restless", *REASONS])
+@pytest.mark.parametrize("kind", ["passed", "regression", "undecided", "restless", "unconfirmed", *REASONS])
 def test_keys_that_are_put_together_have_words(kind, language):
     assert f"speed.{kind}" in catalogue(language)
     assert explain(f"speed.{kind}", language, {"baseline": "teaching", "commit": "a"})[0]

@@ -87,7 +87,7 @@ def test_a_slow_model_fails_by_its_speed_alone(run):
     assert [gate["name"] for gate in result["gates"] if gate["verdict"] == "FAIL"] == ["speed/teaching"]
     assert result["speed"]["sides"]["candidate"]["avg_latency"] > 0.05
     assert record["speed"]["sides"]["candidate"]["operations"] == 2 * 16 * 32 * 32
-    assert record["speed"]["gemm"]["operations"] == 2 * 128**3
+    assert record["speed"]["gemm"]["operations"] in [2 * size**3 for size in (128, 512, 1024)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from gpulab.cli.runs import started_at
+from gpulab.cli.local_project import started_at
 from gpulab.engines.local import record
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local.settings import EngineSettings

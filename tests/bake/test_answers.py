@@ -12,7 +12,7 @@ from cookiecutter.exceptions import FailedHookException, OutputDirExistsExceptio
 from gpulab.contract import parse_lab
 from jinja2 import TemplateSyntaxError
 
-from .conftest import away_from_home, files_of
+from .conftest import away_from_home, files_of, run_git
 
 TEXTS = [
     'O\'Brien "x"',
@@ -128,6 +128,43 @@ def test_a_production_project_belongs_to_no_course(bake):
     project = bake(course="gpu-101", profile="production")
     assert lab_of(project)["project"]["course"] == ""
     assert "gpu-101" not in (project / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("forge", ["gitea", "github"])
+@pytest.mark.parametrize("registry", ["local", "registry.example.org/team", "10.0.0.1:5000"])
+def test_forge_and_registry_stand_in_the_contract(bake, forge, registry):
+    project = bake(forge=forge, registry=registry)
+    lab = parse_lab((project / "lab.toml").read_text(encoding="utf-8"))
+    place = "gpulab.local" if registry == "local" else registry
+    assert (lab.delivery.forge, lab.delivery.image) == (forge, f"{place}/gpu-lab-1")
+
+
+@pytest.mark.parametrize(
+    ("typed", "forge", "better"),
+    [
+        ("https://Registry.example.org/team/", "gitea", "registry.example.org/team"),
+        ("a b", "github", "registry.example.org/team"),
+        ("", "gitea", "registry.example.org/team"),
+        ("x:tag:tag", "gitea", "registry.example.org/team"),
+        ("registry.example.org/team", "local", "local"),
+    ],
+)
+def test_a_registry_that_no_image_can_be_named_after_is_refused(bake, capfd, tmp_path, typed, forge, better):
+    assert refusal(bake, capfd, tmp_path, registry=typed, forge=forge).endswith(f"try {better}")
+
+
+@pytest.mark.parametrize("forge", ["gitea", "github"])
+def test_a_project_of_a_cluster_has_no_local_forge(bake, capfd, forge):
+    project = bake(forge=forge)
+    told = capfd.readouterr().out
+    assert "git remote add origin https://" in told
+    assert "gpulab project connect" in told
+    assert run_git(project, "remote") == ""
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    assert "git push origin main" in readme
+    assert "GPULAB_ARGO_URL" in readme
+    assert " lab main" not in readme
+    assert "\n\n\n" not in readme
 
 
 @pytest.mark.parametrize("derived", [{"__slug": "../evil"}, {"__slug": "UPPER"}, {"__package": "os"}])

@@ -94,6 +94,7 @@ def test_a_course_with_options_asks_nothing(tmp_path: Path, course: str) -> None
         ("", (), "--name"),
         ("My Lab\nkea\n", ("--model", "custom"), "allowed in gpu-101: llama, resnet50"),
         ("My Lab\nkea\n", ("--accelerator", "cpu"), "allowed in gpu-101: t4"),
+        ("My Lab\nkea\n", ("--forge", "gitea"), "allowed in gpu-101: local"),
         ("torch\nkea\n", (), "torch-lab"),
         ("{{ 7*7 }}\nkea\n", (), "an answer is text"),
     ],
@@ -111,6 +112,22 @@ def test_a_choice_that_the_template_does_not_offer_is_refused(tmp_path: Path) ->
     made = new(tmp_path, "--model", "lama")
     assert (made.returncode, "Traceback" in made.stderr) == (2, False)
     assert "llama" in made.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "--defaults"),
+        (("--defaults", "--template", "https://127.0.0.1:9/x.git"), 3, "cannot be fetched"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    made = asked(tmp_path, "", *arguments)
+    assert (made.returncode, "Traceback" in made.stderr) == (code, False), made.stderr
+    assert words in made.stderr
     assert list(tmp_path.iterdir()) == []
 
 

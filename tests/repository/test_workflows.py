@@ -1,6 +1,7 @@
 """GitHub's workflows, of this repository and of a generated project: pinned, bounded, without rights by default."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ def name(path: Path) -> str:
 def load(path: Path) -> dict[Any, Any]:
     document: dict[Any, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return document
+
+
+def steps(jobs: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step for job in jobs.values() for step in job["steps"]]
 
 
 def test_both_repositories_have_workflows() -> None:
@@ -47,6 +52,24 @@ def test_a_workflow_has_no_rights_and_one_run_per_branch(path: Path) -> None:
     workflow = load(path)
     assert workflow["permissions"] == {}
     assert workflow["concurrency"]["group"]
+
+
+def test_every_test_of_the_repository_is_run_by_a_job() -> None:
+    jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
+    said = " ".join([*jobs["tests"]["strategy"]["matrix"]["part"], *(step.get("run", "") for step in steps(jobs))])
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    folders = {file.parent for one in settings["testpaths"] for file in (ROOT / one).rglob("test_*.py")}
+    paths = [folder.relative_to(ROOT) for folder in folders if "resources" not in folder.parts]
+    run = {Path(word) for word in said.split()}
+    left = {path for path in paths if not run & {path, *path.parents}}
+    assert left <= {Path("tests/cluster")}  # what `make e2e` runs
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=name)
+def test_no_push_replaces_another_that_waits(path: Path) -> None:
+    """GitHub keeps one waiting run per group: a group of a whole branch loses graded commits in a project."""
+    group = load(path)["concurrency"]["group"]
+    assert "github.sha" in group or path.is_relative_to(ROOT / ".github")
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=name)

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from gpulab.steps.image import pod
+from gpulab.steps.image import pod, told
 from model_tests.hardware import catalogue
 
 
@@ -14,7 +14,7 @@ def strings(value: object) -> list[str]:
 
 
 def test_the_cpu_asks_for_nothing() -> None:
-    assert pod("cpu") == {"name": "cpu", "podSpecPatch": {}}
+    assert pod("cpu") == {"name": "cpu", "on": "cpu", "podSpecPatch": {}}
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue()) - {"cpu"}))
@@ -36,3 +36,17 @@ def test_no_text_of_an_item_needs_escapes(name: str) -> None:
     """Argo passes the strings of an item's fields on as they stand in JSON, escapes included."""
     for text in strings(pod(name)):
         assert json.dumps(text) == f'"{text}"'
+
+
+def test_a_simulated_accelerator_is_placed_as_the_real_one_and_runs_on_the_cpu() -> None:
+    real, simulated = pod("t4"), pod("t4", simulated=True)
+    assert (real["on"], simulated["on"]) == ("t4", "cpu")
+    assert simulated | {"on": "t4"} == real
+
+
+def test_the_plan_says_what_is_simulated() -> None:
+    plan = {"accelerators": ["cpu", "t4"], "notes": ["one"]}
+    assert told(plan, simulated=True)["notes"][1:] == [
+        "t4 is simulated here: its pod was placed as there, and ran on the CPU"
+    ]
+    assert told(plan, simulated=False) is plan

@@ -5,6 +5,7 @@ from gpulab.clusters.local import LocalCluster
 from gpulab.clusters.protocol import Golden
 from gpulab.home import Home
 from gpulab.images.layout import Layout
+from gpulab.images.protocol import BuildRequest
 from gpulab.images.source_artifact import SourceArtifactBuilder
 
 GOLDEN = Golden(inputs={"x": [[2.0]]}, outputs=[[4.0]], rtol=1e-3)
@@ -71,7 +72,8 @@ def test_an_environment_whose_first_release_was_taken_out_runs_nothing(cluster: 
 def deployment(cluster: LocalCluster, tmp_path: Path, source: str, factor: str = "2") -> dict[str, object]:
     (tmp_path / "source" / "src").mkdir(parents=True)
     (tmp_path / "source" / "src" / "service.py").write_text(source)
-    image = SourceArtifactBuilder(Layout(cluster.home.images)).build(tmp_path / "source", "lab").reference
+    request = BuildRequest(tmp_path / "source", "0" * 40, "lab", "cpu", "push-1")
+    image = SourceArtifactBuilder(Layout(cluster.home.images)).build(request).reference
     container = {
         "name": "serve",
         "image": image,

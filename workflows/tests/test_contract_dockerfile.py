@@ -106,7 +106,12 @@ CASES: dict[str, tuple[list[tuple[str, list[int]]], list[str]]] = {
         ],
     ),
     "pip-torch": (
-        [(f"{LANE}RUN pip install torch==2.15.0\n", [3]), (f"{LANE}RUN pip install six==1.17.0 'torch>2'\n", [3])],
+        [
+            (f"{LANE}RUN pip install torch==2.15.0\n", [3]),
+            (f"{LANE}RUN pip install six==1.17.0 'torch>2'\n", [3]),
+            # ends of line to Python, and to neither Docker nor the shell: what follows is no comment
+            *((f"{LANE}RUN echo a{end}#; pip install torch==2.15.0\n", [3]) for end in "\u2028\u0085\x0b\x0c\x1c"),
+        ],
         [f"{LANE}RUN pip install torchmetrics==1.8.0\n", f"{CUDA}RUN pip install torch==2.15.0\n"],
     ),
     "pipe-to-shell": (

@@ -340,8 +340,8 @@ MISTAKES = {
     ),
     "a forge of the future": (
         'forge = "local"',
-        'forge = "github"',
-        'lab.toml: [delivery] forge: found "github", allowed: local. Type: forge = "local"',
+        'forge = "sourcehut"',
+        'lab.toml: [delivery] forge: found "sourcehut", allowed: local, gitea, github. Type: forge = "local"',
     ),
     "text without quotes": (
         'name = "GPU Lab 1"',

@@ -22,13 +22,14 @@ def test_a_course_answers_every_question_but_name_and_author() -> None:
     questions = {key for key in asked if not key.startswith("_")} - {"project_name", "author"}
     answers = answers_for(parse_course(COURSE), {})
     assert set(answers) == questions
-    defaults = {key: asked[key][0] for key in questions - {"course"}}
+    offered = {key: asked[key] for key in questions - {"course"}}
+    defaults = {key: one if isinstance(one, str) else one[0] for key, one in offered.items()}
     assert answers == {"course": "gpu-101", **defaults}
 
 
 def test_the_choices_of_a_course_are_those_of_the_template() -> None:
     asked = json.loads((ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
-    for question in ("profile", "model", "forge", "registry"):
+    for question in ("profile", "model", "forge"):
         assert list(get_args(Answers.model_fields[question].annotation)) == asked[question]
     assert list(known.accelerators()) == asked["accelerator"]
 
@@ -43,6 +44,12 @@ def test_students_choose_among_what_the_course_allows() -> None:
         assert refused.value.exit_code == 2
 
 
+@pytest.mark.parametrize("place", ["local", "registry.example.org/team", "10.0.0.1:5000"])
+def test_a_course_names_its_registry(place: str) -> None:
+    course = parse_course(f'{COURSE}[answers]\nforge = "gitea"\nregistry = "{place}"\n')
+    assert (answers_for(course, {})["forge"], answers_for(course, {})["registry"]) == ("gitea", place)
+
+
 MISTAKES = {
     "": ["schema: missing. Type: schema = 1", "[course]: missing. Type: [course]"],
     "x": ["not TOML"],
@@ -51,6 +58,7 @@ MISTAKES = {
     "schema = 1\n[course]\nname = 'GPU 101'": ['[course] name: found "GPU 101", allowed: lower-case letters'],
     "schema = 1\n[[course]]\nname = 'a'": ["[course]: found "],
     f"{COURSE}[answers]\nmodel = 'lama'": ['[answers] model: found "lama", allowed: llama, resnet50', '"llama"?'],
+    f"{COURSE}[answers]\nregistry = 'https://x'": ['registry: found "https://x", allowed: local, or a host'],
     f"{COURSE}[answers]\naccelerator = 'H100'": ['did you mean "h100"?'],
     f"{COURSE}[answers]\ntoken = 'x'": ["[answers] token: unknown key, allowed: profile, model", "Delete the line."],
     f"{COURSE}[allowed]\nmodel = 'llama'": ["[allowed] model: ", "a list of llama", 'model = ["llama", "resnet50"]'],
@@ -97,3 +105,11 @@ def test_no_document_is_a_traceback(document: dict[str, object]) -> None:
         parse_course(tomlkit.dumps(document))
     except ContractError as refused:
         assert refused.problems
+
+
+def test_a_mistake_in_toml_is_told_as_in_lab_toml() -> None:
+    with pytest.raises(ContractError) as error:
+        parse_course("[course]\nname = GPU 101\n", "gpu-101.toml")
+    assert str(error.value).startswith(
+        'gpu-101.toml: line 2: not TOML: Invalid value, found "name = GPU 101". Type: text'
+    )

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from gpulab.engines import dispatch
-from gpulab.engines.again import submit_again, submit_branch_again
-from gpulab.engines.attempts import attempts
+from gpulab.engines.again import branch_work, push_of
+from gpulab.engines.attempts import runs_named
 from gpulab.engines.local.client import LocalEngine
 from gpulab.engines.local_engine import local_engine
 from gpulab.engines.protocol import Phase
@@ -50,6 +50,11 @@ class Bench:
         blob = git.text("hash-object", "-w", "--stdin", stdin=lab.encode())
         tree = git.text("mktree", stdin=f"100644 blob {blob}\tlab.toml\n".encode())
         return git.text("commit-tree", tree, *(["-p", parent] if parent else []), "-m", message)
+
+    def again(self, branch: str) -> str | None:
+        """What the platform does with one of its branches, once more."""
+        due = branch_work(self.forge, SLUG, branch)
+        return dispatch.start_again(self.home, SLUG, due) if due else None
 
     def event(self, branch: str, commit: str) -> PushEvent:
         """The branch is moved there, as `git push --force` does."""
@@ -186,7 +191,7 @@ def test_a_deleted_branch_ends_what_waits_and_not_what_runs(bench: Bench) -> Non
     assert (bench.phase(waiting), bench.phase(running)) == (Phase.FAILED, Phase.RUNNING)
     bench.end(running)
     with pytest.raises(InputError, match="in no branch"):
-        submit_again(bench.home, SLUG, two)
+        push_of(bench.forge, SLUG, two)
 
 
 def test_a_skipped_push_says_so_and_can_be_run(bench: Bench) -> None:
@@ -199,8 +204,8 @@ def test_a_skipped_push_says_so_and_can_be_run(bench: Bench) -> None:
     assert said.state == "error"
     assert "gpulab run" in said.description
     assert missed(facts(bench.home, SLUG)) == []
-    bench.end(submit_again(bench.home, SLUG, commit))
-    assert attempts(bench.home, commit) == [push_run(commit, "refs/heads/main")]
+    bench.end(dispatch.start_again(bench.home, SLUG, push_of(bench.forge, SLUG, commit)))
+    assert runs_named(bench.home, push_run(commit, "refs/heads/main")) == [push_run(commit, "refs/heads/main")]
 
 
 def test_a_judged_commit_that_main_is_set_back_to_is_released_again(bench: Bench) -> None:
@@ -266,18 +271,18 @@ def test_syncs_and_promotion_checks_can_be_run_again(bench: Bench) -> None:
     bench.go()
     bench.release(bench.commit("source"))
     teaching = bench.forge.head(TEACHING) or ""
-    names = [submit_branch_again(bench.home, SLUG, TEACHING) for _ in range(2)]
+    names = [bench.again(TEACHING) for _ in range(2)]
     assert names == [f"sync-teaching-{teaching[:12]}", f"sync-teaching-{teaching[:12]}-2"]
     forge = LocalForge(bench.home, lambda _: None)
     head = forge.commit("promote/x", {RELEASE: b"{}"}, "p", None)
     with pytest.raises(InputError, match="no open pull request"):
-        submit_branch_again(bench.home, SLUG, "promote/x")
+        bench.again("promote/x")
     forge.open_pull_request("deploy/production", "promote/x", "title", "body")
-    names += [submit_branch_again(bench.home, SLUG, "promote/x") for _ in range(2)]
+    names += [bench.again("promote/x") for _ in range(2)]
     assert names[2:] == [f"promotion-{head[:12]}", f"promotion-{head[:12]}-2"]
     with pytest.raises(InputError, match="no branch"):
-        submit_branch_again(bench.home, SLUG, "deploy/production")
-    assert submit_branch_again(bench.home, SLUG, "main") is None
+        bench.again("deploy/production")
+    assert bench.again("main") is None
     bench.end(*(name for name in names if name))
 
 
@@ -295,8 +300,7 @@ def test_a_foreign_folder_among_the_runs_is_no_attempt(bench: Bench) -> None:
     commit = bench.commit("one")
     for name in ("", ".bak", "-x", "-2"):
         (bench.home.runs / f"{push_run(commit, 'refs/heads/main')}{name}").mkdir(parents=True)
-    assert [one.rpartition("-")[2] for one in attempts(bench.home, commit)][-1] == "2"
-    assert len(attempts(bench.home, commit)) == 2
+    assert [one.rpartition("-")[2] for one in runs_named(bench.home, push_run(commit, "refs/heads/main"))][1:] == ["2"]
 
 
 def test_the_rule_of_superseding() -> None:

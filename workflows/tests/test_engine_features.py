@@ -84,7 +84,7 @@ FEATURES = [
     ("suspend", True, "spec.suspend"),
     ("retryStrategy", {"limit": 1}, "spec.retryStrategy"),
     ("volumeClaimTemplates", [], "spec.volumeClaimTemplates"),
-    ("volumes.0.secret", {"secretName": "s"}, "spec.volumes[work].secret"),
+    ("volumes.0.configMap", {"name": "s"}, "spec.volumes[work].configMap"),
     ("synchronization", {"semaphores": []}, "spec.synchronization.semaphores"),
     ("arguments.parameters.0.valueFrom", {"configMapKeyRef": {}}, "spec.arguments.parameters[project].valueFrom"),
     *(
@@ -142,6 +142,21 @@ FEATURES = [
 @pytest.mark.parametrize(("path", "value", "told"), FEATURES, ids=[told for _, _, told in FEATURES])
 def test_an_unsupported_field_is_named_with_its_path(path: str, value: Any, told: str) -> None:
     assert problems(changed(path, value)) == [f"{told}: not supported"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ({"secretName": "s"}, "is missing"),
+        ({"secretName": "s", "optional": False}, "has to be true"),
+    ],
+)
+def test_a_secret_that_must_be_there_is_refused(secret: dict[str, Any], told: str) -> None:
+    assert problems(changed("volumes.0.secret", secret)) == [f"spec.volumes[work].secret.optional: {told}"]
+
+
+def test_a_secret_that_may_be_missing_is_accepted() -> None:
+    assert problems(changed("volumes.0", {"name": "work", "secret": {"secretName": "s", "optional": True}})) == []
 
 
 MEANINGS = [

@@ -231,6 +231,36 @@ def test_the_default_message_file_is_read_too(engine: LocalEngine) -> None:
     assert node.message == "main: Error (exit code 1): 精度 too low"
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("seq 1 2000; echo the end; exit 1", "the end"),
+        ("echo noise; printf reason > /dev/termination-log; exit 1", "reason"),
+    ],
+)
+def test_a_container_may_let_its_log_speak_for_it(engine: LocalEngine, script: str, told: str) -> None:
+    node = run(engine, sh(script, terminationMessagePolicy="FallbackToLogsOnError"))
+    assert node.message.startswith("main: Error (exit code 1): ")
+    assert node.message.splitlines()[-1].endswith(told)
+    assert len(node.message) < 2100
+    assert len(node.message.splitlines()) <= 80
+
+
+def test_without_that_the_log_stays_a_log(engine: LocalEngine) -> None:
+    assert run(engine, sh("echo noise; exit 1")).message == "main: Error (exit code 1)"
+
+
+def test_an_optional_secret_is_an_empty_folder(engine: LocalEngine) -> None:
+    secret = {"name": "forge", "secret": {"secretName": "gpulab-forge", "optional": True}}
+    mount = {"name": "forge", "mountPath": "/gpulab/secrets/forge", "readOnly": True}
+    script = "test -d /gpulab/secrets/forge && ls -A /gpulab/secrets/forge > /gpulab/out/found"
+    outputs = {"parameters": [{"name": "found", "valueFrom": {"path": "/gpulab/out/found"}}]}
+    volumes = [secret, {"name": "out", "emptyDir": {}}]
+    mounts = [mount, {"name": "out", "mountPath": "/gpulab/out"}]
+    node = run(engine, sh(script, volumeMounts=mounts), volumes=volumes, outputs=outputs)
+    assert (node.phase, node.outputs["parameters"][0]["value"]) == (Phase.SUCCEEDED, "")
+
+
 def test_a_killed_command_has_the_code_of_its_signal(engine: LocalEngine) -> None:
     assert run(engine, py("import os; os.kill(os.getpid(), 11)")).message == "main: Error (exit code 139)"
 

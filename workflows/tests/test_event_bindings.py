@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gpulab.events import Event, PullRequestEvent, PushEvent, Submission, promotion_run, push_run, select, sync_run
+from gpulab.events import (
+    NOTHING_RELEASED,
+    Event,
+    PullRequestEvent,
+    PushEvent,
+    Submission,
+    promotion_run,
+    push_run,
+    select,
+    sync_run,
+)
 from gpulab.pipelines.settings import Settings
 from gpulab.rendering.workflows import binding_documents
 
@@ -74,6 +84,8 @@ PUSHES: list[tuple[Payload, str | None]] = [
     (gitea("deploy/production"), sync_run("production", SHA)),
     (branch("deploy/teaching", message="[skip ci] an environment is not skipped"), sync_run("teaching", SHA)),
     (branch("deploy/teaching", head_commit=None), sync_run("teaching", SHA)),
+    (branch("deploy/teaching", after=NOTHING_RELEASED), None),
+    (gitea("deploy/production", after=NOTHING_RELEASED), None),
     # the platform's other branches
     (branch("deploy"), None),
     (branch("deploy/staging"), None),

@@ -13,16 +13,16 @@ MODEL_TESTS = Path(__file__).parents[2] / "model-tests" / "src" / "model_tests"
 
 LAYERS = [
     {"errors", "__init__", "system"},
-    {"files", "home", "events", "weights"},
+    {"files", "home", "events", "kubernetes", "node_names", "weights"},
     {"contract", "faults", "hardware"},
     {"rendering"},
     {"checking", "images", "forges"},
     {"clusters"},
-    {"platform"},
+    {"kubernetes_platform", "platform", "platform_settings", "reconcile"},
     {"steps"},
-    {"pipelines", "promotion", "promotion_text", "rollback", "reconcile"},
-    {"engines"},
-    {"course"},
+    {"pipelines", "promotion", "promotion_text", "rollback"},
+    {"engines", "tenants"},
+    {"course", "doctor", "upgrade"},
     {"cli"},
 ]
 """From the bottom up; a module imports from its own layer or one below."""

@@ -8,12 +8,13 @@ import pytest
 from gpulab.errors import PlatformError
 from gpulab.forges.local import LocalForge
 from gpulab.home import Home
-from gpulab.images.protocol import BuiltImage
+from gpulab.images.protocol import BuildFailedError, BuildRequest, BuiltImage
 from gpulab.steps.image import to_output
 from gpulab.steps.prepare import prepare
 
 PROJECT = Path(__file__).parent / "resources/projects/valid"
 REVISION = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
+RUN = "push-0a1b2c3d4e5f-000000"
 
 
 class Builder:
@@ -22,9 +23,9 @@ class Builder:
     def __init__(self) -> None:
         self.built: list[Path] = []
 
-    def build(self, source: Path, repository: str) -> BuiltImage:
-        self.built.append(source)
-        return BuiltImage(repository, f"sha256:{'0' * 64}", "source artifact")
+    def build(self, request: BuildRequest) -> BuiltImage:
+        self.built.append(request.source)
+        return BuiltImage(request.repository, f"sha256:{'0' * 64}", "source artifact")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def forge(tmp_path: Path) -> LocalForge:
 
 def test_a_commit_that_keeps_the_contract_is_built(source: Path, forge: LocalForge) -> None:
     builder = Builder()
-    prepared = prepare(source, REVISION, builder, forge)
+    prepared = prepare(source, REVISION, RUN, builder, forge)
     assert prepared.message == ""
     assert builder.built == [source]
 
@@ -62,7 +63,7 @@ def test_what_a_commit_must_not_hold_is_refused_before_a_build(
     (source / path).parent.mkdir(parents=True, exist_ok=True)
     (source / path).write_bytes(content)
     builder = Builder()
-    prepared = prepare(source, REVISION, builder, forge)
+    prepared = prepare(source, REVISION, RUN, builder, forge)
     assert told in prepared.message
     assert prepared.plan is None
     assert prepared.record["exit_code"] == 2
@@ -73,15 +74,34 @@ def test_the_pods_ask_for_the_gpus_of_the_contract(source: Path, forge: LocalFor
     lab, dockerfile = source / "lab.toml", source / "Dockerfile"
     lab.write_text(lab.read_text().replace('accelerators = ["cpu"]', 'accelerators = ["a100-40"]\ngpus = 2'))
     dockerfile.write_text(dockerfile.read_text().replace("runtime-cpu", "runtime-current"))
-    (item,) = to_output(prepare(source, REVISION, Builder(), forge)).accelerators
+    (item,) = to_output(prepare(source, REVISION, RUN, Builder(), forge)).accelerators
     produce = item["podSpecPatch"]["containers"][0]
     assert (produce["name"], produce["resources"]["limits"]) == ("produce", {"nvidia.com/gpu": "2"})
 
 
 def test_a_build_that_fails_is_the_platforms_trouble(source: Path, forge: LocalForge) -> None:
     class Broken(Builder):
-        def build(self, source: Path, repository: str) -> BuiltImage:
+        def build(self, request: BuildRequest) -> BuiltImage:
             raise PlatformError("no room")
 
     with pytest.raises(PlatformError, match="no room"):
-        prepare(source, REVISION, Broken(), forge)
+        prepare(source, REVISION, RUN, Broken(), forge)
+
+
+def test_a_commit_that_does_not_build_is_a_verdict_of_the_gate_image(source: Path, forge: LocalForge) -> None:
+    class Broken(Builder):
+        def build(self, request: BuildRequest) -> BuiltImage:
+            raise BuildFailedError("[2/5] RUN pip install: exit code 1", ["ERROR: no such package"])
+
+    prepared = prepare(source, REVISION, RUN, Broken(), forge)
+    gates = {one["name"]: one for one in prepared.record["gates"]}
+    assert (gates["contract"]["verdict"], gates["image"]["verdict"]) == ("PASS", "FAIL")
+    assert "ERROR: no such package" in gates["image"]["why"]
+    assert (prepared.record["image"], prepared.record["exit_code"]) == (None, 1)
+    output = to_output(prepared)
+    assert (output.image, output.exit_code) == ("", 1)
+
+
+def test_the_record_says_what_the_image_rests_on(source: Path, forge: LocalForge) -> None:
+    image = prepare(source, REVISION, RUN, Builder(), forge).record["image"]
+    assert (image["lane"], image["base"]) == ("cpu", "")

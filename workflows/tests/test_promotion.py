@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpulab.cli.promote import refuse_unseen
+from gpulab.cli.status import advice
 from gpulab.errors import InputError
 from gpulab.events import PRODUCTION, PROMOTION_CHECK, TEACHING, sync_context
 from gpulab.forges.local import LocalForge
@@ -388,3 +390,23 @@ def test_there_may_be_nothing_to_go_back_to(forge: LocalForge, release: Release)
         with pytest.raises(InputError, match="nothing to go back to"):
             target(forge, "production")
         in_production(forge, release)
+
+
+# what was not looked at is not merged
+
+
+def test_a_merge_takes_what_was_reviewed_and_nothing_newer(
+    forge: LocalForge, release: Release, asked: PullRequest
+) -> None:
+    old = release.source[:12]
+    refuse_unseen(forge, to_promote(forge), "", merge=True)
+    refuse_unseen(forge, to_promote(forge), old, merge=True)
+    assert advice(forge, asked) == f"Merge it with: gpulab promote {old} --merge"
+    new = teach(forge, dataclasses.replace(release, source=next_commit(forge))).source[:12]
+    with pytest.raises(InputError, match=rf"teaching runs {new} now, not {old}"):
+        refuse_unseen(forge, to_promote(forge), old, merge=True)
+    with pytest.raises(InputError, match=rf"pull request {asked.number} .* is open, and teaching runs {new} now"):
+        refuse_unseen(forge, to_promote(forge), "", merge=True)
+    refuse_unseen(forge, to_promote(forge), "", merge=False)
+    refuse_unseen(forge, to_promote(forge), new, merge=True)
+    assert "overtaken" in advice(forge, asked)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import typer
-from gpulab.cli.project import Project, here
+from gpulab.cli.local_project import LocalProject
+from gpulab.cli.project import here
 from gpulab.cli.promote import promote
 from gpulab.cli.records import results_of, shape
 from gpulab.cli.rollback import rollback
@@ -45,12 +46,13 @@ WRONG: list[Any] = [
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalProject:
     """A project with one run that has ended, and its release in teaching."""
     root = tmp_path / "project"
     shutil.copytree(Path(__file__).parent / "resources" / "projects" / "valid", root)
     monkeypatch.chdir(root)
     project = here()
+    assert isinstance(project, LocalProject)
     project.home.root.mkdir()
     Git(root).run("init", "--quiet", "--bare", "-b", "main", str(project.home.repository))
     folder = project.home.runs / RUN
@@ -63,14 +65,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def stored(project: Project, document: Any) -> Path:
+def stored(project: LocalProject, document: Any) -> Path:
     path = project.stored(RUN, "results.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(document if isinstance(document, str) and document == "{" else json.dumps(document))
     return path
 
 
-def test_what_a_run_writes_is_read(project: Project) -> None:
+def test_what_a_run_writes_is_read(project: LocalProject) -> None:
     assert results_of(project, RUN) is None
     stored(project, GOOD)
     assert results_of(project, RUN) == GOOD
@@ -79,7 +81,7 @@ def test_what_a_run_writes_is_read(project: Project) -> None:
 
 @pytest.mark.parametrize("document", [*WRONG, "{"])
 def test_results_of_another_form_are_named_by_every_verb(
-    project: Project, document: Any, capsys: pytest.CaptureFixture[str]
+    project: LocalProject, document: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = stored(project, document)
     for verb in (lambda: watch(RUN), promote):
@@ -90,7 +92,7 @@ def test_results_of_another_form_are_named_by_every_verb(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', "{}", '{"source": 1, "digest": "d", "revision": "r"}'])
-def test_a_release_of_another_form_is_named(project: Project, text: str) -> None:
+def test_a_release_of_another_form_is_named(project: LocalProject, text: str) -> None:
     folder = project.home.cluster("teaching")
     folder.mkdir(parents=True)
     (folder / "release.json").write_text(text)
@@ -99,14 +101,14 @@ def test_a_release_of_another_form_is_named(project: Project, text: str) -> None
 
 
 @pytest.mark.parametrize(("environment", "words"), [("mars", "teaching"), ("production", "nothing to go back to")])
-def test_a_rollback_that_cannot_be_says_why(project: Project, environment: str, words: str) -> None:
+def test_a_rollback_that_cannot_be_says_why(project: LocalProject, environment: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         rollback(environment)
 
 
 @pytest.mark.parametrize("folder", ["statuses", "pulls"])
 @pytest.mark.parametrize("text", ["{", "[1]", '{"x": 1}', '{"x": {"y": 1}}'])
-def test_a_damaged_file_of_the_forge_is_named(project: Project, folder: str, text: str) -> None:
+def test_a_damaged_file_of_the_forge_is_named(project: LocalProject, folder: str, text: str) -> None:
     path = project.home.root / folder / f"{'f' * 40}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -114,7 +116,7 @@ def test_a_damaged_file_of_the_forge_is_named(project: Project, folder: str, tex
         status()
 
 
-def test_a_run_that_left_nothing_says_why_it_ended(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_left_nothing_says_why_it_ended(project: LocalProject, capsys: pytest.CaptureFixture[str]) -> None:
     folder = project.home.runs / RUN
     record.save(folder, RunStatus(RUN, Phase.FAILED, "Stopped with strategy 'Terminate'", record.now(), record.now()))
     forge = LocalForge(project.home, lambda _: None)

@@ -134,6 +134,15 @@ def test_a_refused_contract_needs_nothing_else(tmp_path: Path) -> None:
     assert results["verify"] == {}
 
 
+def test_a_commit_that_does_not_build_fails_by_its_gate(tmp_path: Path) -> None:
+    gates = [gate("contract", "PASS"), gate("image", "FAIL")]
+    write(tmp_path / "image.json", {"gates": gates, "image": None, "project": {"slug": "lab"}, "exit_code": 1})
+    write(tmp_path / "plan.json", {"schema": "gpulab/plan/v1", "accelerators": ["cpu"]})
+    results = collect(tmp_path, FACTS)
+    assert (results["verdict"], results["exit_code"]) == ("FAIL", 1)
+    assert [one["name"] for one in results["gates"]] == ["contract", "image"]
+
+
 def test_an_empty_run_folder_is_the_platforms_trouble(tmp_path: Path) -> None:
     results = collect(tmp_path, FACTS)
     assert (results["verdict"], results["exit_code"]) == ("INCONCLUSIVE", 3)

@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         spec = Spec.from_file(args.spec)
         baselines = from_plan(args.spec)
         result = judge(spec, args.seed, args.produced, args.accelerator, args.inputs, baselines)
+        _texts(result)  # what JSON cannot hold is found while there is still a result to give
     except SpecError as error:
         result = Result.trouble(args.accelerator, f"the plan cannot be read: {error}")
     except Exception as error:
@@ -46,11 +47,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave(args: Any, result: Result) -> None:
-    _write(args.out, json.dumps(result.content, indent=1, allow_nan=False) + "\n")
+    content, golden = _texts(result)
+    _write(args.out, content)
     if args.golden and result.golden is not None:
-        _write(args.golden, json.dumps(result.golden, allow_nan=False) + "\n")
+        _write(args.golden, golden)
     if args.message:
         _write(args.message, result.content["message"] + "\n")
+
+
+def _texts(result: Result) -> tuple[str, str]:
+    """Return result.json and golden.json; ValueError for a number that is not finite."""
+    content = json.dumps(result.content, indent=1, allow_nan=False) + "\n"
+    return content, json.dumps(result.golden, allow_nan=False) + "\n"
 
 
 def _write(file: Path, text: str) -> None:

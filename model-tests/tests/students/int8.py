@@ -3,11 +3,13 @@
 import sys
 
 import torch
+from model_tests.int8.quantise import quantise
 from torch import nn
 
 OUTLIER = 100.0
 ROWS = 96
 LABELS = "own"
+ORDER = ""
 
 
 def outlier_channel(**config):
@@ -67,14 +69,24 @@ def rows():
     torch.manual_seed(3)
     x = torch.randn(ROWS, 24)
     torch.manual_seed(0)
-    labels = classifier(24, 8)(x).argmax(-1)
+    model = classifier(24, 8)
+    labels = model(x).argmax(-1)
     if LABELS == "float":
         labels = labels.float()
     if LABELS == "chance":
         labels = torch.randint(8, (ROWS,))
     if LABELS == "short":
         labels = labels[:-1]
+    if ORDER == "kept first":
+        order = (quantise(model, "weight-only").model(x).argmax(-1) != labels).int().argsort(stable=True)
+        x, labels = x[order], labels[order]
+    if ORDER == "one":
+        return [(x, labels)]
     return [(x[:32], labels[:32]), (x[32:], labels[32:])]
+
+
+def uneven():
+    return [(torch.zeros(4, 24), torch.zeros(4, size, dtype=torch.int64)) for size in (3, 2)]
 
 
 def no_rows():

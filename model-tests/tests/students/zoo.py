@@ -116,6 +116,35 @@ class Cache(nn.Module):
         return self.head(torch.cat((mixed[..., ::2], x.to(mixed.dtype)[..., 1::2]), -1))
 
 
+class Offset(nn.Module):
+    """Features on an offset before a norm, which enlarges every rounding; `tf32` products are the fault."""
+
+    def __init__(self, width, offset, tf32, half_only):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
+        self.offset, self.tf32, self.half_only = offset, tf32, half_only
+
+    def forward(self, x):
+        for layer in self.layers:
+            narrow = tf32_of if self.tf32 and x.dtype is torch.float32 else torch.nn.Identity()
+            x = F.gelu(F.linear(narrow(x), narrow(layer.weight), layer.bias)) * 2
+        if self.half_only and x.dtype is torch.float16:
+            x = (x + self.offset) - self.offset
+        elif not self.half_only:
+            x = x + self.offset
+        wide = torch.promote_types(x.dtype, torch.float32)
+        return F.layer_norm(x.to(wide), (x.shape[-1],)).to(x.dtype)
+
+
+def tf32_of(x):
+    """Keep the 10 bits that a TF32 product reads."""
+    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+def offset(width, offset, tf32, half_only=False):
+    return Offset(width, offset, tf32, half_only).eval()
+
+
 def mlp(width, classes, depth=3):
     layers = [nn.Linear(width, width) if n % 2 == 0 else nn.ReLU() for n in range(2 * depth - 1)]
     return nn.Sequential(*layers, nn.Linear(width, classes)).eval()

@@ -22,6 +22,16 @@ class PlatformError(GpulabError):
     exit_code = 3
 
 
+def one_line(message: str, limit: int) -> str:
+    """A message on one line of at most `limit` characters; a long one loses its middle.
+
+    Its beginning says what happened, its end what is there now.
+    """
+    message = " ".join(message.split())
+    end = limit * 3 // 10
+    return message if len(message) <= limit else f"{message[: limit - end - 3]} … {message[-end:]}"
+
+
 def leave_message(path: str | None, message: str) -> None:
     """Write the sentence that the engine shows as the node's message; at most 1 KiB, one line.
 

@@ -20,6 +20,9 @@ RESERVED = r"^refs/heads/(?i:deploy|promote)(/|$)"
 SKIP = r"^.*\[(?i:skip ci|ci skip)\]"
 """Found in the first line of a message (`.` matches no line break): the pusher asks for no run."""
 
+NOTHING_RELEASED = "104964981c631bfa1b53ea7e1d6feeb192901933"
+"""The empty commit that a hosted forge's deploy branches begin with (`forges.start`)."""
+
 MAIN = "refs/heads/main"
 PUSH_CHECK, BRANCH_CHECK, PROMOTION_CHECK = "gpulab/push", "gpulab/check", "gpulab/verify-promotion"
 ENVIRONMENTS = ("teaching", "production")
@@ -98,6 +101,8 @@ def select(event: Event, project: str) -> Submission | Refusal:
 
 def _sync(event: PushEvent, project: str) -> Submission | Refusal:
     branch = event.ref.removeprefix("refs/heads/")
+    if event.after == NOTHING_RELEASED:
+        return Refusal(f"{branch} holds no release yet")
     if branch.startswith(PROMOTE):
         return Refusal(f"{branch} is checked through its pull request")
     environment = branch.removeprefix("deploy/")

@@ -1,4 +1,4 @@
-"""Small files that must never be half written: atomic JSON and a lock per folder."""
+"""Small files that must never be half written: atomic text and JSON, and a lock per folder."""
 
 import contextlib
 import json
@@ -13,20 +13,30 @@ from gpulab.system import SYSTEM
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON file at once or not at all: temporary file, flush to disk, rename.
+    """Write a JSON file at once or not at all.
 
     Raises:
         PlatformError: the folder is full or not writable.
     """
-    text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str, executable: bool = False) -> None:
+    """Write a file at once or not at all: temporary file, flush to disk, rename. Lines end as the text says.
+
+    Raises:
+        PlatformError: the folder is full or not writable.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with _removed_on_failure(Path(temporary)):
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            if executable:
+                Path(temporary).chmod(0o755)
             SYSTEM.replace(Path(temporary), path)
     except OSError as error:
         raise PlatformError(

@@ -57,6 +57,17 @@ def standing(forge: Forge, branch: str, release: Release) -> PullRequest | None:
     return None
 
 
+def branch_of(release: Release) -> str:
+    """The branch from which a release asks for production."""
+    return f"{PROMOTE}{release.source[:12]}"
+
+
+def asking_for_another(forge: Forge, release: Release) -> list[PullRequest]:
+    """The open pull requests to production that ask for something else than this release."""
+    mine = branch_of(release)
+    return [pull for pull in forge.pull_requests() if pull.state == "open" and pull.branch != mine]
+
+
 def propose(forge: Forge, release: Release, results: Mapping[str, Any]) -> PullRequest:
     """Open (or find) the pull request that makes production run a release.
 
@@ -65,7 +76,7 @@ def propose(forge: Forge, release: Release, results: Mapping[str, Any]) -> PullR
         release: as `to_promote` gives it.
         results: the record of the run that proved it.
     """
-    branch = f"{PROMOTE}{release.source[:12]}"
+    branch = branch_of(release)
     known = standing(forge, branch, release)
     if known:
         return known

@@ -8,6 +8,7 @@ run for ever.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpulab.errors import one_line
 from gpulab.events import (
     MAIN,
     PRODUCTION,
@@ -23,6 +24,9 @@ from gpulab.events import (
 )
 from gpulab.forges.protocol import PullRequest, Status
 
+WAITS = "waits for a place to run"
+"""How a status begins whose run waits for long: no node has room, a queue holds it, an image cannot be pulled."""
+
 LOST = "the platform lost it before it ended; this counts against nobody. Type `gpulab run` to try again"
 
 
@@ -33,11 +37,13 @@ class Run:
     Attributes:
         live: it waits or runs.
         passed: its verdict is PASS.
+        waiting: which pod waits, since when and why, once that takes long; empty otherwise.
     """
 
     name: str
     live: bool
     passed: bool = False
+    waiting: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Facts:
         heads: every branch and its commit.
         messages: of those commits.
         runs: every run that the engine knows.
-        statuses: by commit, then context; of all commits that have any.
+        statuses: by commit, then context; of all commits whose runs may have left something open.
         released: the commits that `deploy/teaching` ever released, newest first.
         contained: those of them that main still contains.
     """
@@ -125,7 +131,9 @@ def _about_run(facts: Facts, due: Submission) -> Iterator[Action]:
     mine = [run for run in facts.runs if attempt(run.name, due.name)]
     runs = sorted(mine, key=lambda run: attempt(run.name, due.name))
     said = facts.statuses.get(revision, {}).get(context)
-    if any(run.live for run in runs):
+    live = [run for run in runs if run.live]
+    if live:
+        yield from _waiting(live[-1], revision, context, said)
         return
     if not runs and said is None:
         yield Start(due, f"{_place(due)} is at {revision[:12]}, and no run was ever started for it")
@@ -134,6 +142,16 @@ def _about_run(facts: Facts, due: Submission) -> Iterator[Action]:
         yield Start(again, f"main is back at {revision[:12]}, which passed, and teaching runs something else")
     elif runs and said is None:
         yield Say(revision, Status(context, "error", LOST, runs[-1].name))
+
+
+def _waiting(run: Run, revision: str, context: str, said: Status | None) -> Iterator[Say]:
+    """A run that waits says so, and no more than that; the text is taken back when it goes on."""
+    known = said.description if said else ""
+    if said is not None and (said.state, said.run) != ("pending", run.name):
+        return
+    text = one_line(f"{WAITS}: {run.waiting}", 140) if run.waiting else "running" if known.startswith(WAITS) else known
+    if text != known:
+        yield Say(revision, Status(context, "pending", text, run.name))
 
 
 def vanished(facts: Facts, due: Submission) -> bool:

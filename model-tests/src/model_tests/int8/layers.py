@@ -19,7 +19,7 @@ class WeightOnly(nn.Module):
     """Mixed into a layer's class: int8 weights with a float32 scale per output channel, dequantised when read."""
 
     int8_weight: Tensor
-    int8_scale: Tensor
+    int8_scale: nn.Parameter
 
     @property
     def weight(self) -> Tensor:
@@ -34,12 +34,18 @@ class Dynamic(WeightOnly):
     integers are the same.
     """
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """The layer's own forward on the rounded input."""
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The layer's own forward on the rounded input: its first argument, by whatever name it is given."""
+        if args:
+            return super().forward(self._narrow(args[0]), *args[1:], **kwargs)
+        name = next(iter(kwargs))
+        return super().forward(**kwargs | {name: self._narrow(kwargs[name])})
+
+    def _narrow(self, x: Tensor) -> Tensor:
         first = x.dim() - self.int8_weight.dim() + 1  # 0 for a convolution of a sample without a batch
         over = tuple(range(first, x.dim())) if isinstance(self, CONVOLUTIONS) else (-1,)
         values, scale = rounded(x.float(), over)
-        return super().forward((values * scale).to(x.dtype), *args, **kwargs)
+        return (values * scale).to(x.dtype)
 
 
 class DynamicLinear(WeightOnly):
@@ -47,13 +53,13 @@ class DynamicLinear(WeightOnly):
 
     bias: Tensor | None
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., in] -> [..., out], in the dtype of the input."""
-        values, scale = rounded(x.float(), (-1,))
-        rows = values.to(torch.int8).reshape(-1, x.shape[-1])
-        sums = product(rows, self.int8_weight).reshape(*x.shape[:-1], -1)
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., in] -> [..., out], in the dtype of the input; named as nn.Linear names it."""
+        values, scale = rounded(input.float(), (-1,))
+        rows = values.to(torch.int8).reshape(-1, input.shape[-1])
+        sums = product(rows, self.int8_weight).reshape(*input.shape[:-1], self.int8_weight.shape[0])
         answer = sums * scale * self.int8_scale.reshape(-1)
-        return (answer if self.bias is None else answer + self.bias).to(x.dtype)
+        return (answer if self.bias is None else answer + self.bias).to(input.dtype)
 
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
@@ -70,18 +76,21 @@ def rounded(x: Tensor, over: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     return (x / scale).round().clamp(-LARGEST, LARGEST), scale
 
 
-def quantised_weight(layer: nn.Module, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return int8 weights and float32 scales, one per output channel, in a shape that broadcasts."""
+def quantised_weight(layer: nn.Module, weight: Tensor) -> tuple[Tensor, nn.Parameter]:
+    """Return int8 weights and float32 scales, one per output channel, in a shape that broadcasts.
+
+    The scales are a parameter: models ask `next(self.parameters())` for their device and dtype.
+    """
     channel = 1 if isinstance(layer, CONVOLUTIONS) and layer.transposed else 0
     values, scale = rounded(weight.detach().float(), tuple(d for d in range(weight.dim()) if d != channel))
-    return values.to(torch.int8), scale
+    return values.to(torch.int8), nn.Parameter(scale, requires_grad=False)
 
 
-def replace_weight(layer: nn.Module, values: Tensor, scale: Tensor, dynamic: bool) -> None:
+def replace_weight(layer: nn.Module, values: Tensor, scale: nn.Parameter, dynamic: bool) -> None:
     """Make `layer` one of the classes above, in place."""
     del layer._parameters["weight"]
     layer.register_buffer("int8_weight", values)
-    layer.register_buffer("int8_scale", scale)
+    layer.register_parameter("int8_scale", scale)
     base = WeightOnly
     if dynamic:
         base = DynamicLinear if type(layer) is nn.Linear else Dynamic

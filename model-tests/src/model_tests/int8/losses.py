@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -20,17 +20,19 @@ class Losses:
     signal: share of the squared answers; `signal` is the share that depends on the input.
     accuracy: share of the labels that only float32 meets minus those that only INT8 meets; `signal` is what float32
     meets beyond the most frequent label.
-    `agreement` is the share of positions with the same largest value, None where there are no classes.
+    `agreement` is the share of positions with the same largest value, None where there are no classes. `single`: a row
+    has one label, so that its loss is -1, 0 or 1.
     """
 
     metric: Metric
     rows: Tensor
     signal: float
     agreement: float | None
+    single: bool = False
 
     def first(self, count: int) -> Losses:
         """Return the first `count` rows; the signal stays that of all."""
-        return Losses(self.metric, self.rows[:count], self.signal, self.agreement)
+        return replace(self, rows=self.rows[:count])
 
 
 def losses(float32: Tensor, int8: Tensor, logits: bool) -> Losses:
@@ -70,7 +72,8 @@ def lost_accuracy(labels: Tensor, float32: Tensor, int8: Tensor) -> Losses:
     right32, right8 = (_right(labels, found) for found in (float32, int8))
     agreement = (float32 == int8).double().mean().item()
     guessed = max(Counter(labels.flatten().tolist()).values()) / labels.numel()
-    return Losses("accuracy", right32 - right8, max(right32.mean().item() - guessed, 0.0), agreement)
+    skill = max(right32.mean().item() - guessed, 0.0)
+    return Losses("accuracy", right32 - right8, skill, agreement, single=labels.dim() == 1)
 
 
 def _right(labels: Tensor, found: Tensor) -> Tensor:

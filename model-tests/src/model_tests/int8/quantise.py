@@ -19,7 +19,7 @@ from model_tests.int8.layers import LAYERS, quantised_weight, replace_weight
 @dataclass(frozen=True)
 class Quantised:
     """A model in INT8. `layers` became int8; `kept` have matrices that did not: name -> why (the module's kind,
-    `tied` to a module of another kind, or `parametrized`).
+    `tied` to a module of another kind or to another name, or `parametrized`).
 
     Bytes are of all parameters and buffers, those that are shared counted once.
     """
@@ -71,17 +71,17 @@ def size(model: nn.Module) -> int:
     return sum(t.numel() * t.element_size() for t in held.values())
 
 
-def _holders(model: nn.Module) -> dict[int, list[nn.Module]]:
-    """Which modules hold a parameter, by its identity."""
-    found: dict[int, list[nn.Module]] = {}
+def _holders(model: nn.Module) -> dict[int, list[tuple[nn.Module, str]]]:
+    """Which modules hold a parameter, and as what, by its identity."""
+    found: dict[int, list[tuple[nn.Module, str]]] = {}
     for module in model.modules():
-        for parameter in module._parameters.values():
+        for name, parameter in module._parameters.items():
             if parameter is not None:
-                found.setdefault(id(parameter), []).append(module)
+                found.setdefault(id(parameter), []).append((module, name))
     return found
 
 
-def _reason(module: nn.Module, holders: dict[int, list[nn.Module]]) -> str | None:
+def _reason(module: nn.Module, holders: dict[int, list[tuple[nn.Module, str]]]) -> str | None:
     """Return why a module stays in float32; None when it is quantised, "" when it has no matrix of its own."""
     matrices = [p for p in module._parameters.values() if p is not None and p.dim() > 1 and p.is_floating_point()]
     if not isinstance(module, LAYERS):
@@ -89,4 +89,5 @@ def _reason(module: nn.Module, holders: dict[int, list[nn.Module]]) -> str | Non
     weight = module._parameters.get("weight")
     if weight is None or not weight.is_floating_point():
         return "parametrized"
-    return None if all(isinstance(m, LAYERS) for m in holders[id(weight)]) else "tied"
+    replaced = all(isinstance(m, LAYERS) and name == "weight" for m, name in holders[id(weight)])
+    return None if replaced else "tied"

@@ -15,7 +15,7 @@ from torch import Tensor
 from model_tests.draw import draw
 from model_tests.spec import Spec
 
-# After so many rows a decision is tried; the last is the most that are drawn.
+# After so many rows a decision is tried (a PASS from the third on); the last is the most that are drawn.
 LOOKS = (32, 64, 128, 256)
 # The float32 answers of a run and those of each scheme are handed over as files of at most this many values (128 MiB).
 FILE_VALUES = 2**25
@@ -61,7 +61,7 @@ def kept(output: Tensor, logits: bool) -> Tensor:
     if not logits:
         return _some(output.reshape(rows, -1), ROW_VALUES)
     classes = output.shape[-1]
-    most = min(ROW_POSITIONS, max(FILE_VALUES // (classes * LOOKS[1]), 1))
+    most = min(ROW_POSITIONS, max(FILE_VALUES // (classes * LOOKS[2]), 1))
     return _some(output.reshape(rows, -1, classes), most)
 
 

@@ -28,14 +28,14 @@ from model_tests.precision import bounds
 from model_tests.precision.candidates import candidate
 from model_tests.precision.transport import DamagedError
 from model_tests.producing import settings
+from model_tests.producing.ending import GIB
 from model_tests.producing.machine import unsupported
 from model_tests.spec import Int8Spec, Spec
 from model_tests.speed.baselines import Baseline
 from model_tests.verdict import Gate, Verdict
 
 # Until here the model runs as the student wrote it, once. Later stages run it some twenty times more (float64, floors),
-# so a limit that is met there says nothing about the model.
-# `evaluation` is a function of the project's own.
+# so a limit that is met there says nothing about the model. `evaluation` is a function of the project's own.
 STUDENTS_STAGES = ("import", "build", "forward", "float32", "evaluation")
 
 
@@ -75,6 +75,7 @@ def judge(
         ended = _ended(record, accelerator, tables)
         if ended is not None:
             return ended
+        files.check_sizes(produced, spec.memory_gib * GIB)
         drawn = draw(spec, seed)
         if shared is not None:
             _same(drawn, files.inputs(shared))

@@ -31,7 +31,8 @@ def conditioned(truth: Truth, found: Run, produced: Path, names: Iterable[str]) 
     ):
         return truth
     losses = [loss for name in names for loss in _losses(truth, produced, name)]
-    return replace(truth, bound=max([truth.bound, bounds.CONDITION_FACTOR * min(losses, default=0.0)]))
+    allowed = min(bounds.CONDITION_FACTOR * min(losses, default=0.0), bounds.LARGEST_CONDITIONED)
+    return replace(truth, bound=max(truth.bound, allowed))
 
 
 def _losses(truth: Truth, produced: Path, name: str) -> list[float]:

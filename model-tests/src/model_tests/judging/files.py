@@ -35,6 +35,14 @@ class CandidateRun:
     floor_calls: dict[Key, Call]
 
 
+def check_sizes(produced: Path, most: float) -> None:
+    """DamagedError when a file is larger than `most` bytes: a process that held to its limit of memory left none."""
+    for file in produced.glob("*.pt"):
+        size = file.lstat().st_size
+        if size > most:
+            raise DamagedError(f"{file.name} has {size} bytes, more than [limits] memory_gib lets a process hold")
+
+
 def state(produced: Path) -> dict[str, Tensor]:
     """Read the state dict; DamagedError when it is not one."""
     content = _load(produced / "state.pt")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from model_tests.precision.transport import DamagedError
 from model_tests.producing.ending import LARGEST_REPORT, SCHEMA, STATUSES
@@ -90,9 +89,13 @@ def _counts(raw: object) -> dict[str, int]:
     return {name: value for name, value in _table(raw).items() if _is_count(value)}
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Tell a number that a float can hold: JSON's integers have no end, and isfinite() raises for them."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
 def _plain(value: object) -> str | int | float | bool:
-    number = isinstance(value, int | float) and math.isfinite(value)
-    return value if isinstance(value, bool) or number else line(value)  # type: ignore[return-value]
+    return value if isinstance(value, bool) or _is_number(value) else line(value)
 
 
 def _census(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,9 +123,7 @@ def _is_share(row: Mapping[str, Any]) -> bool:
 
 def _is_timing(row: Mapping[str, Any]) -> bool:
     numbers = [row.get(name) for name in ("median_ms", "p90_ms")]
-    return _is_count(row.get("iterations")) and all(
-        isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) and n >= 0 for n in numbers
-    )
+    return _is_count(row.get("iterations")) and all(_is_number(n) and n >= 0 for n in numbers)
 
 
 def _timing(row: Mapping[str, Any]) -> dict[str, float]:

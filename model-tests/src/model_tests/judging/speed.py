@@ -13,7 +13,7 @@ from typing import Any
 from model_tests.judging.gates import gate
 from model_tests.judging.speed_trust import Spoilt, Trial, spoilt
 from model_tests.speed.baselines import Baseline, comparable
-from model_tests.speed.decision import CANDIDATE, LEAST_ROUNDS, Comparison, bound_of, compare
+from model_tests.speed.decision import CANDIDATE, LEAST_ROUNDS, Comparison, bound_of, compare, confirmed
 from model_tests.speed.intervals import Interval
 from model_tests.speed.record import Measured
 from model_tests.verdict import Gate, Verdict
@@ -59,11 +59,20 @@ def _who(one: Baseline) -> dict[str, Any]:
 
 
 def _comparisons(case: Sentence, timed: Sequence[Baseline]) -> dict[str, Comparison]:
-    measured = case.trial.measured
-    if measured is None or case.rounds < LEAST_ROUNDS:
+    first, second = (_compared(one, case.bound, timed) for one in _starts(case.trial.measured))
+    return {name: confirmed(found, second.get(name)) for name, found in first.items()}
+
+
+def _starts(measured: Measured | None) -> tuple[Measured | None, Measured | None]:
+    return measured, measured and measured.second
+
+
+def _compared(measured: Measured | None, bound: float, timed: Sequence[Baseline]) -> dict[str, Comparison]:
+    """Compare the candidate of one start with all baselines that went on."""
+    if measured is None or measured.rounds < LEAST_ROUNDS:
         return {}
     names = [one.name for one in timed if one.name in measured.blocks]
-    return {name: compare(measured.blocks, name, case.bound, len(timed)) for name in names}
+    return {name: compare(measured.blocks, name, bound, len(timed)) for name in names}
 
 
 def _gate(case: Sentence, one: Baseline, found: Comparison) -> Gate:

@@ -22,7 +22,7 @@ from torch import Tensor
 from model_tests.precision.candidates import Candidate, candidate
 from model_tests.producing import checks, machine, settings
 from model_tests.producing.handover import Handover
-from model_tests.producing.int8 import measure_int8
+from model_tests.producing.int8 import evaluation_rows, measure_int8
 from model_tests.producing.measure import Bench, measure_candidate, measure_float32, measure_float64
 from model_tests.producing.student import Student, StudentError, forward, guard, one_line, packed
 from model_tests.spec import Spec
@@ -46,7 +46,8 @@ def run(spec: Spec, inputs: list[Tensor], handover: Handover, device: torch.devi
     output = checks.first_forward(model, spec, inputs)
     handover.stage("float32")
     measure_float32(bench, model, output)
-    del model, weights  # the fp64 model that comes next needs their room
+    del model, weights  # the models that come next need their room
+    labelled = evaluation_rows(bench, spec.int8) if spec.int8 else None
     handover.stage("golden")
     _golden(bench)
     handover.stage("float64")
@@ -54,9 +55,9 @@ def run(spec: Spec, inputs: list[Tensor], handover: Handover, device: torch.devi
     for name in spec.candidates:
         handover.stage(name)
         _candidate(bench, candidate(name))
-    if spec.int8:
+    if spec.int8 and labelled is not None:
         handover.stage("int8")
-        measure_int8(bench)
+        measure_int8(bench, spec.int8, labelled)
 
 
 def _candidate(bench: Bench, which: Candidate) -> None:

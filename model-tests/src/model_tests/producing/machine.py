@@ -7,7 +7,8 @@ address or a launch failure stay the student's, because their own mistakes look 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 
 # A full or broken disk; not EROFS: where a container's root is read-only, writing to it is the code's mistake.
 DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, *(getattr(errno, n, errno.EIO) for n in ("EDQUOT", "ESTALE"))})
@@ -55,6 +56,11 @@ LIBRARY_SAYS = (
     *("CUSPARSE_STATUS_NOT_INITIALIZED", "CUFFT_ALLOC_FAILED", "CUFFT_SETUP_FAILED"),
 )
 
+# No route to the other side; a refusal, a timeout and a name that is not found have exceptions of their own.
+NO_ROUTE = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
+# httpcore, which httpx and huggingface_hub use, raises its errors `from None`.
+HIDING = frozenset({"httpcore", "httpx", "httpcore2", "httpx2"})
+
 # What torch says when a machine has no kernel for a dtype.
 UNSUPPORTED = (
     *("not implemented for", "could not create a primitive", "Unsupported dtype", "not supported on CPU"),
@@ -64,7 +70,15 @@ UNSUPPORTED = (
 
 def trouble(error: BaseException) -> bool:
     """Tell whether an exception, or one that it came from, is the machine's trouble."""
-    return any(_disk(one) or _says(one) or _network(one) for one in _chain(error))
+    return any(_disk(one) or _says(one) for one in _chain(error, _printed))
+
+
+def unreachable(error: BaseException) -> bool:
+    """Tell whether an exception came from a network that did not answer: a hub of weights, or its mirror.
+
+    Only for code that may download: a model's forward has no network to miss.
+    """
+    return any(_network(one) for one in _chain(error, _passed_on))
 
 
 def unsupported(text: str) -> bool:
@@ -77,8 +91,9 @@ def _disk(error: BaseException) -> bool:
 
 
 def _network(error: BaseException) -> bool:
-    """A hub of weights, or its mirror, that did not answer."""
-    return isinstance(error, ConnectionError) and not isinstance(error, BrokenPipeError)
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
+        return not isinstance(error, BrokenPipeError)
+    return isinstance(error, OSError) and error.errno in NO_ROUTE
 
 
 def _says(error: BaseException) -> bool:
@@ -89,10 +104,23 @@ def _says(error: BaseException) -> bool:
     return any(words in text for words in (*DISK_SAYS, *CUDA_SAYS, *LIBRARY_SAYS))
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _chain(error: BaseException, before: Callable[[BaseException], BaseException | None]) -> Iterator[BaseException]:
+    """Yield the error and those that it came from."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
         seen.add(id(following))
         yield following
-        following = following.__cause__ or following.__context__
+        following = before(following)
+
+
+def _printed(error: BaseException) -> BaseException | None:
+    """What an error came from, as Python prints it."""
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _passed_on(error: BaseException) -> BaseException | None:
+    """What a library made this error of: urllib and requests raise OSErrors; a KeyError is a mistake in the handler."""
+    if type(error).__module__.partition(".")[0] in HIDING:
+        return error.__cause__ or error.__context__
+    return _printed(error) if isinstance(error, OSError) else error.__cause__

@@ -44,7 +44,7 @@ class Student:
         """Import the factory. StudentError when that fails."""
         module_name, _, name = self.spec.factory.partition(":")
         top = module_name.partition(".")[0]
-        module = guard(f"import {module_name}", importlib.import_module, module_name)
+        module = fetching(f"import {module_name}", importlib.import_module, module_name)
         factory = getattr(module, name, None)
         if not callable(factory):
             found = "nothing" if factory is None else type(factory).__name__
@@ -77,7 +77,7 @@ class Student:
     def _build(self) -> nn.Module:
         seed(self.spec.seed)
         settings.apply()
-        built = guard("build()", self._call_factory)
+        built = fetching("build()", self._call_factory)
         settings.apply()
         if not isinstance(built, nn.Module):
             raise StudentError(f"build() must return a torch.nn.Module; got {type(built).__name__}")
@@ -130,6 +130,16 @@ def guard(what: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T
         traceback.print_exc()
         text = f"{type(error).__name__}: {str(error) or 'no message'}"
         raise StudentError(f"{what} raised {one_line(text, 300)}{where(error)}", _status(error)) from error
+
+
+def fetching(what: str, function: Callable[..., T], *args: Any) -> T:
+    """`guard` for code that may download weights or data: a network that does not answer is the machine's trouble."""
+    try:
+        return guard(what, function, *args)
+    except StudentError as error:
+        if machine.unreachable(error):
+            raise StudentError(str(error), "harness-error") from error
+        raise
 
 
 def _status(error: BaseException) -> Status:

@@ -21,9 +21,12 @@ TOLD = 5
 def worst_layers(made: Quantised, plain: nn.Module, loss: Callable[[nn.Module], float]) -> list[dict[str, Any]]:
     """Return [{name, share}]: the part of the loss that goes when this layer alone stays in float32, largest first.
 
-    `plain` is the same model in float32; `loss` runs a model on some rows. Only shares above 0 are told.
+    `plain` is the same model in float32; `loss` runs a model on some rows. Only shares above 0 are told, and none when
+    these rows lose nothing: then others do.
     """
     whole, until = loss(made.model), time.monotonic() + SECONDS
+    if not whole > 0.0:
+        return []
     shares: dict[str, float] = {}
     for name in sorted(made.layers, key=lambda name: -_coarseness(made.model.get_submodule(name)))[:MOST_TRIED]:
         with _in_float32(made.model, name, plain.get_submodule(name)):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from model_tests.tar_files import extract_member
+
 NAMES = ("teaching", "production", "anchor")
 REASONS = (
     "no-release",
@@ -97,6 +99,6 @@ def unpack(archive: Path, folder: Path) -> None:
                 if count >= MOST_MEMBERS or member.offset_data + member.size > LARGEST:
                     raise ValueError(f"the sources of the baselines are more than {LARGEST} bytes")
                 if member.isreg() or member.isdir():
-                    tar.extract(member, folder, filter="data")
+                    extract_member(tar, member, folder)
     except (tarfile.TarError, OSError) as error:
         raise ValueError(f"the sources of the baselines cannot be unpacked: {error}") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from model_tests.speed.intervals import Interval, interval
@@ -21,14 +21,14 @@ ALPHA = 0.01
 LOOKS = (12, 18, 27, 40, 60, 90, 135, 200)
 """Rounds after which a run may stop."""
 
-LEAST_ROUNDS = 8
-"""Fewer say nothing: the chance that all of them lie on one side by luck is 2 ** -8."""
+LEAST_ROUNDS = 12
+"""Three stretches (intervals.STRETCH): two say too little of how much stretches differ."""
 
 HOPELESS = 1.5
 """How much wider than needed the interval would still be at the end for a run to give up early. Giving up raises no
 alarm; the factor leaves room for a width that is itself an estimate."""
 
-Answer = Literal["passed", "regression", "undecided", "restless"]
+Answer = Literal["passed", "regression", "undecided", "restless", "unconfirmed"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,13 @@ def compare(blocks: Mapping[str, Sequence[float]], baseline: str, bound: float, 
     ratio = interval([math.sqrt(a * b) / c for a, b, c in both], tail, seed=1)
     a_a = interval([b / a for a, b in zip(first, second, strict=True)], tail, seed=2)
     return Comparison(_answer(ratio, a_a, 1 + bound), ratio, a_a)
+
+
+def confirmed(first: Comparison, second: Comparison | None) -> Comparison:
+    """Return the first comparison; a regression that fresh processes do not show as well is `unconfirmed`."""
+    if first.answer != "regression" or (second is not None and second.answer == "regression"):
+        return first
+    return replace(first, answer="unconfirmed")
 
 
 def _answer(ratio: Interval, a_a: Interval, most: float) -> Answer:

@@ -31,9 +31,10 @@ from model_tests.producing.child import die_with_parent
 from model_tests.producing.student import Student, StudentError, guard, one_line, packed
 from model_tests.spec import Spec
 from model_tests.speed.operations import Operations
+from model_tests.speed.timing import WARM_UP
+from model_tests.speed.warmup import fastest
 
-# Half precision is emulated on most CPUs: a large product takes seconds there.
-GEMM_SIZE = {("cpu", True): 512, ("cpu", False): 128, ("cuda", True): 4096, ("cuda", False): 4096}
+GEMM_SIZES = {"cpu": (128, 512, 1024), "cuda": (4096,)}
 GEMM_STEPS = 6
 
 
@@ -48,14 +49,28 @@ class Runner:
 
     def gemm(self) -> dict[str, Any]:
         """Multiply matrices of a known size: no machine does more than its peak, and a right clock says so."""
-        size = GEMM_SIZE[self.device.type, self.precision.dtype is torch.float32]
-        a, b = (torch.randn(size, size, device=self.device).to(self.precision.dtype) for _ in range(2))
+        size = fastest(GEMM_SIZES[self.device.type], self._product_seconds)
+        a, b = self._matrices(size)
         a @ b
         self._step()
         for _ in range(GEMM_STEPS):
             a @ b
             self._step()
         return {"operations": 2 * size**3}
+
+    def _matrices(self, size: int) -> list[Tensor]:
+        return [torch.randn(size, size, device=self.device).to(self.precision.dtype) for _ in range(2)]
+
+    def _product_seconds(self, size: int) -> float:
+        """By our own clock: none of the student's code has been loaded yet."""
+        a, b = self._matrices(size)
+        taken = []
+        for _ in range(1 + WARM_UP):
+            started = time.perf_counter()
+            a @ b
+            self._wait()
+            taken.append(time.perf_counter() - started)
+        return min(taken)
 
     def load(self) -> dict[str, Any]:
         """Import, build, cast; says how large the model is and how many operations a forward has."""
@@ -99,13 +114,16 @@ class Runner:
 
     def _fresh(self, block: int, number: int) -> list[Tensor]:
         """Inputs of this block and step, the same for every side."""
-        seed = (self.seed * 1_000_003 + block * 4_099 + number) % 2**63
+        seed = ((self.seed << 32) + (block << 20) + number) % 2**63  # a block has fewer than 2**20 forwards
         return self.precision.inputs([x.to(self.device) for x in draw(self.spec, seed).values()])
 
     def _step(self) -> None:
+        self._wait()
+        self.mark()
+
+    def _wait(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        self.mark()
 
     def _operations(self) -> int | None:
         """None when an op's formula does not take what the model gave it."""

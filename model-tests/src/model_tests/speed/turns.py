@@ -15,7 +15,7 @@ from typing import Any
 from model_tests.spec import Spec
 from model_tests.speed import decision
 from model_tests.speed.blocks import Size, order, size
-from model_tests.speed.decision import AGAIN, CANDIDATE
+from model_tests.speed.decision import AGAIN, CANDIDATE, Comparison
 from model_tests.speed.record import side_record
 from model_tests.speed.sides import GIB, Ended, PhaseEndError, Sides
 from model_tests.speed.warmup import warm
@@ -26,7 +26,7 @@ GRACE_SECONDS = 10.0
 
 
 class Turns:
-    """One speed phase.
+    """One speed phase: `run` starts all sides, and starts them again when one seems slower.
 
     Args:
         commands: the command of each side, `candidate` and `again` first; the other names are baselines.
@@ -34,15 +34,37 @@ class Turns:
     """
 
     def __init__(self, spec: Spec, commands: Mapping[str, Sequence[str]], stop: threading.Event, seed: int) -> None:
-        self.spec, self.commands, self.seed = spec, commands, seed
-        self.sides = Sides(spec.memory_gib * GIB, stop, time.monotonic() + spec.budget_seconds)
+        self.spec, self.commands, self.stop, self.seed = spec, commands, stop, seed
+        self.until = time.monotonic() + spec.budget_seconds
+
+    def run(self, environment: Mapping[str, str], log: Path) -> dict[str, Any]:
+        """Run all of it; the record of what was measured, whatever happened.
+
+        What a process keeps for its life (where its memory lies) is no slowdown: a regression must show in fresh ones.
+        """
+        first = Start(self, self.commands, block=0)
+        record = first.run(environment, log)
+        slower = first.slower()
+        if not slower or self.stop.is_set() or time.monotonic() > self.until:
+            return record
+        again = {name: command for name, command in self.commands.items() if name in (CANDIDATE, AGAIN, *slower)}
+        return record | {"second": Start(self, again, block=decision.LOOKS[-1]).run(environment, log)}
+
+
+class Start:
+    """One start of some of the sides; `block` is the number of its first, which the inputs follow."""
+
+    def __init__(self, phase: Turns, commands: Mapping[str, Sequence[str]], block: int) -> None:
+        self.spec, self.commands, self.seed, self.block = phase.spec, commands, phase.seed, block
+        self.bound, self.baselines = decision.bound_of(phase.spec.max_slowdown), len(phase.commands) - 2
+        self.sides = Sides(phase.spec.memory_gib * GIB, phase.stop, phase.until)
         self.blocks: dict[str, list[float]] = {}
         self.steps: dict[str, list[float]] = {}
         self.gemm: dict[str, float] = {}
         self.size = Size(1, 1)
 
     def run(self, environment: Mapping[str, str], log: Path) -> dict[str, Any]:
-        """Run all of it; the record of what was measured, whatever happened."""
+        """Return the record of what was measured, whatever happened."""
         started = time.monotonic()
         ended: Ended
         try:
@@ -59,6 +81,16 @@ class Turns:
         sides = {name: side_record(row, self.steps.get(name, [])) for name, row in self.sides.records.items()}
         blocks = {name: times for name, times in self.blocks.items() if sides[name]["status"] == "ok"}
         return {**head, "sides": sides, "blocks": blocks}
+
+    def slower(self) -> list[str]:
+        """Return the baselines that the candidate seems to be slower than."""
+        return [name for name, one in self._compared().items() if one.answer == "regression"]
+
+    def _compared(self) -> dict[str, Comparison]:
+        rounds = len(self.blocks.get(CANDIDATE, ()))
+        if rounds < decision.LEAST_ROUNDS or not {CANDIDATE, AGAIN} <= set(self.sides.alive):
+            return {}
+        return {name: decision.compare(self.blocks, name, self.bound, self.baselines) for name in self.sides.baselines}
 
     def _phases(self) -> Ended:
         self.gemm = self._gemm()
@@ -108,6 +140,7 @@ class Turns:
         On a busy machine several marks are read as one, and the steps between them seem to take no time.
         """
         found: dict[str, list[float]] = {}
+        number += self.block
         for name in order(list(self.sides.alive), self.seed, number):
             reply = self.sides.ask(name, "run", block=number, steps=self.size.steps, repeat=self.size.repeat)
             if reply is None:
@@ -125,13 +158,12 @@ class Turns:
 
     def _look(self, took: float) -> Ended | None:
         """Is every baseline that is left decided, or are all others beyond what the time that is left can decide?"""
-        rounds = len(self.blocks.get(CANDIDATE, ()))
-        if rounds < decision.LEAST_ROUNDS:
+        found = self._compared()
+        if not found:
             return None
-        bound, count = decision.bound_of(self.spec.max_slowdown), len(self.commands) - 2
-        found = [decision.compare(self.blocks, name, bound, count) for name in self.sides.baselines]
-        undecided = [one for one in found if not one.decided]
+        rounds = len(self.blocks[CANDIDATE])
+        undecided = [one for one in found.values() if not one.decided]
         most = min(rounds + int((self.sides.until - time.monotonic()) / took), decision.LOOKS[-1])
-        if all(one.hopeless(bound, rounds, max(most, rounds)) for one in undecided):
+        if all(one.hopeless(self.bound, rounds, max(most, rounds)) for one in undecided):
             return "hopeless" if undecided else "decided"
         return None

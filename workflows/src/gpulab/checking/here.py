@@ -12,7 +12,9 @@ CPU = "cpu"
 
 
 def unproven_here(lab: Lab) -> list[Finding]:
-    """A warning when the local engine could not prove the declared accelerators."""
+    """A warning when the local engine, which judges what is pushed to the local forge, could not prove it."""
+    if lab.delivery.forge != "local":
+        return []
     named = [name for name in lab.hardware.accelerators if name != CPU]
     return [unproven(named)] if named and not has_gpu() else []
 

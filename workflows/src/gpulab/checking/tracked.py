@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gpulab.contract.finding import Finding
+from gpulab.contract.links import links
 from gpulab.errors import PlatformError
 from gpulab.forges.local.blobs import heavy_blobs
-from gpulab.forges.local.git import clean_environment
+from gpulab.forges.local.git import Git, clean_environment
 from gpulab.weights import RIGHT_WAY, Heavy, heavy, undo
 
 SECONDS = 10
@@ -15,16 +16,19 @@ SECONDS = 10
 
 def committed_findings(root: Path, paths: Iterable[str]) -> list[Finding]:
     """Problems of a commit's files, laid out in a folder without Git."""
-    return [finding for path in sorted(paths) for finding in _finding(path, _size(root / path))]
+    return [finding for path in sorted(paths) for finding in _finding(root, path, _size(root / path))]
 
 
 def tracked_findings(root: Path) -> list[Finding]:
     """The same of a working tree: what the next commit would hold, and what commits not yet pushed hold."""
+    trouble = _trouble(root)
+    if trouble:
+        return [Finding("error", ".git", "", f"git does not read it: {trouble}", "Do what git says there.")]
     if _git(root, "rev-parse", "--git-dir") is None:
         message = "the project is no git repository, and git push is how it is released"
         return [Finding("warning", ".git", "", message, "Type: git init -b main && git add -A && git commit -m Start")]
     sizes = dict(tracked_files(root))
-    found = [finding for path, size in sorted(sizes.items()) for finding in _finding(path, size)]
+    found = [finding for path, size in sorted(sizes.items()) for finding in _finding(root, path, size)]
     return [*found, *(_in_history(one) for one in _unpushed(root) if not heavy(one.path, sizes.get(one.path, 0)))]
 
 
@@ -56,12 +60,21 @@ def _in_history(one: Heavy) -> Finding:
     return Finding("error", one.path, "", message, f"{RIGHT_WAY} Type: git rebase -i, and drop it from that commit.")
 
 
-def _finding(path: str, size: int) -> Iterator[Finding]:
+def _finding(root: Path, path: str, size: int) -> Iterator[Finding]:
     if path.endswith(".rej"):
         message = "a part of a template update that did not fit, and is not in the project"
         yield Finding("error", path, "", message, f"Apply it by hand, then: git rm {path}")
     elif found := heavy(path, size):
         yield Finding("error", path, "", found.message, f"{RIGHT_WAY} Type: {undo(path)}")
+    elif link := links(root, path):
+        yield link
+
+
+def _trouble(root: Path) -> str:
+    try:
+        return Git(root).trouble
+    except PlatformError:  # no git here: there is nothing to ask
+        return ""
 
 
 def _size(path: Path) -> int:

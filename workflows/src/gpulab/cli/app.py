@@ -22,12 +22,15 @@ VERBS = {
     "break": "gpulab.cli.break_:break_",
     "reconcile": "gpulab.cli.reconcile:reconcile",
     "connect": "gpulab.cli.connect:connect_project",
+    "project": "gpulab.cli.project_connect:project",
     "trigger": "gpulab.cli.trigger:trigger",
     "setup": "gpulab.cli.develop:setup",
     "fix": "gpulab.cli.develop:fix",
     "test": "gpulab.cli.develop:test",
     "demo": "gpulab.cli.demo:demo",
     "render": "gpulab.cli.render:render",
+    "doctor": "gpulab.cli.doctor:doctor",
+    "platform": "gpulab.cli.platform:platform",
 }
 """Verb → `module:function`."""
 

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from gpulab.cli.project import make_ready
 from gpulab.cli.words import say
-from gpulab.contract.read import read_lab
 from gpulab.errors import InputError, PlatformError
-from gpulab.forges.local.connect import connect
 from gpulab.home import find_project
 
+TEMPLATE = "GPULAB_TEMPLATE"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 PROJECT = {
@@ -53,6 +53,7 @@ def setup(
 ) -> None:
     """Install what this project needs into the environment that gpulab runs in: one serves all your projects."""
     project = find_project(Path.cwd())
+    refuse_unknown_template(project)
     files = [word for name in ("requirements-dev.txt", "requirements-platform.txt") for word in ("-r", name)]
     index = ["--extra-index-url", torch_index] if torch_index else []
     amount = "about 300 MB with PyTorch for CPUs" if torch_index else "up to 3.3 GB with PyTorch for CUDA"
@@ -60,8 +61,22 @@ def setup(
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *index, *files]
     if subprocess.run(command, cwd=project, check=False).returncode:
         raise PlatformError("the environment is not complete; pip says why above. Type `gpulab setup` again.")
-    connect(project, read_lab(project).project.slug)
+    make_ready(project)
     say("Next: gpulab test, gpulab check, gpulab push")
+
+
+def refuse_unknown_template(project: Path) -> None:
+    """A project made from a template without an address of its own takes gpulab from where a person says.
+
+    Raises:
+        InputError: nobody said.
+    """
+    platform = project / "requirements-platform.txt"
+    if platform.is_file() and "${GPULAB_TEMPLATE}" in platform.read_text("utf-8") and not os.environ.get(TEMPLATE):
+        typed = (
+            f"$env:{TEMPLATE}='file:///C:/gpulab'" if os.name == "nt" else f"export {TEMPLATE}=file:///home/me/gpulab"
+        )
+        raise InputError(f"{platform.name}: say where the template lies. Type: {typed}, then: gpulab setup")
 
 
 def repository(start: Path) -> tuple[Path, dict[str, tuple[str, ...]]]:

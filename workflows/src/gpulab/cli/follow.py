@@ -1,32 +1,28 @@
 """Show a run while it goes: one plain line per state change; bars only at a terminal, and only from here."""
 
 import dataclasses
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from gpulab.cli.words import is_terminal, say
-from gpulab.engines.local_engine import local_engine
 from gpulab.engines.protocol import Change, Phase
-from gpulab.home import Home
+from gpulab.errors import one_line
+from gpulab.node_names import ATTEMPT, plain
 
-ATTEMPT = re.compile(r"\(\d+\)$")
-"""How a retried pod's attempts end; the node that retries tells the same without it."""
-
-ITEM = re.compile(r"\(\d+:name:([a-z0-9-]+)[^)]*\)")
-"""How a fan-out over accelerators names its items."""
+MESSAGE = 400
+"""Characters of a node's message that are shown; a project's own tests leave the end of their log."""
 
 
-def lines(home: Home, project: str, run: str) -> Iterator[Change]:
+def lines(changes: Iterable[Change]) -> Iterator[Change]:
     """The state changes of a run that are worth a line; a step that was retried tells its last attempt's reason."""
     reasons: dict[str, str] = {}
-    for change in local_engine(home, project).follow(run):
+    for change in changes:
         if ATTEMPT.search(change.node):
             reasons[ATTEMPT.sub("", change.node)] = change.message.removeprefix("main: ")
         if change.phase is not Phase.PENDING and means_something(change):
             message = reasons.get(change.node, change.message) if change.phase.bad else change.message
-            yield dataclasses.replace(change, node=ITEM.sub(r" on \1", change.node), message=message)
+            yield dataclasses.replace(change, node=plain(change.node), message=message)
 
 
 def means_something(change: Change) -> bool:
@@ -38,21 +34,21 @@ def means_something(change: Change) -> bool:
 
 def as_line(change: Change) -> str:
     """`18:04:31  verify on cpu      Failed     Error (exit code 1): …`."""
-    message = f"  {change.message}" if change.message else ""
+    message = f"  {one_line(change.message, MESSAGE)}" if change.message else ""
     return f"{change.time[11:19]}  {change.node:<18} {change.phase:<10}{message}".rstrip()
 
 
-def follow_plain(home: Home, run: str, project: str) -> None:
-    """Print each state change until the run ends."""
-    for change in lines(home, project, run):
+def follow_plain(changes: Iterable[Change]) -> None:
+    """Print each state change of a run until it ends."""
+    for change in lines(changes):
         say(as_line(change))
 
 
-def follow(home: Home, run: str, project: str) -> None:
+def follow(changes: Iterable[Change]) -> None:
     """The same, with a moving line for what runs right now when a person watches."""
     with _spinner() as status:
         running: dict[str, None] = {}
-        for change in lines(home, project, run):
+        for change in lines(changes):
             say(as_line(change))
             running.pop(change.node, None)
             if change.phase is Phase.RUNNING and change.type != "Workflow":

@@ -7,7 +7,6 @@ import subprocess
 from gpulab.cli.project import Project
 from gpulab.errors import GpulabError, InputError, PlatformError
 from gpulab.events import NAMES, PUSHED_REF, RESERVED
-from gpulab.forges.local.connect import REMOTE
 from gpulab.forges.local.git import Git, clean_environment
 from gpulab.forges.local.hook import QUIET
 
@@ -26,7 +25,7 @@ def branch_to_push(project: Project, allow_dirty: bool) -> str:
         raise InputError("this repository has no commit yet. Type: git add -A && git commit -m 'Start'")
     if git.commit_id("refs/heads/main") is None:
         raise InputError("there is no branch main here. Type: git branch -m main")
-    branch = git.text("symbolic-ref", "--short", "HEAD") if on_a_branch(git) else ""
+    branch = current_branch(git)
     if not branch:
         raise InputError("you are on no branch. Type: git switch main, or git switch -c A-NEW-BRANCH")
     refuse_name(branch)
@@ -35,9 +34,10 @@ def branch_to_push(project: Project, allow_dirty: bool) -> str:
     return branch
 
 
-def on_a_branch(git: Git) -> bool:
-    """Whether HEAD is one."""
-    return git.run("symbolic-ref", "--quiet", "HEAD", check=False).returncode == 0
+def current_branch(git: Git) -> str:
+    """The branch of HEAD; empty when it is on none. Not git's short name, which a tag of the same name changes."""
+    done = git.run("symbolic-ref", "--quiet", "HEAD", check=False)
+    return done.stdout.decode(errors="replace").strip().removeprefix("refs/heads/")
 
 
 def refuse_name(branch: str) -> None:
@@ -70,29 +70,33 @@ def refuse_changes(git: Git) -> None:
 
 
 def git_push(project: Project, branch: str) -> None:
-    """`git push lab BRANCH`; git's own words pass through. The hook starts the run and does not follow it.
+    """`git push REMOTE BRANCH`; git's own words pass through. A local hook starts the run and does not follow it.
 
     Raises:
         InputError: the forge holds commits that this branch lacks, or its hook refused what is pushed.
         PlatformError: git could not push.
     """
     ref = f"refs/heads/{branch}"
-    command = ["git", "-C", str(project.root), "push", "--porcelain", REMOTE, f"{ref}:{ref}"]
+    command = ["git", "-C", str(project.root), "push", "--porcelain", project.remote, f"{ref}:{ref}"]
     environment = clean_environment() | {QUIET: "1"} | _ssh()
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
-        raise refusal(done.stdout.decode(errors="replace"), branch)
+        raise refusal(done.stdout.decode(errors="replace"), branch, project.remote)
 
 
-def refusal(porcelain: str, branch: str) -> GpulabError:
+def refusal(porcelain: str, branch: str, remote: str) -> GpulabError:
     """The error that git's machine-readable answer (`!\\tFROM:TO\\t[rejected] (why)`) stands for."""
     rows = [line.split("\t") for line in porcelain.splitlines() if line.startswith("!\t")]
     why = rows[0][-1] if rows else ""
     if any(one in why for one in BEHIND):
         return InputError(
             f"the forge's {branch} holds commits that yours lacks. Your commits are where they were. "
-            f"Type: git pull --rebase {REMOTE} {branch} && gpulab push   (to throw the forge's commits away instead: "
-            f"git push --force-with-lease {REMOTE} {branch})"
+            f"Type: git pull --rebase {remote} {branch} && gpulab push   (to throw the forge's commits away instead: "
+            f"git push --force-with-lease {remote} {branch})"
+        )
+    if "shallow update" in why:
+        return InputError(
+            "this is a shallow clone, which the forge does not take. Type: git fetch --unshallow && gpulab push"
         )
     if "hook declined" in why:
         return InputError("the push was refused; the line above says why. Your commits are where they were.")

@@ -8,15 +8,11 @@ import typer
 from gpulab.cli.follow import follow_plain
 from gpulab.cli.git_push import branch_to_push, git_push
 from gpulab.cli.project import Project, connected
-from gpulab.cli.provable import refuse_unprovable
 from gpulab.cli.runs import watch_to_the_end
 from gpulab.cli.words import say
-from gpulab.engines.again import submit_again, sync_again
-from gpulab.engines.attempts import attempts, last_run
-from gpulab.engines.dispatch import drain
-from gpulab.engines.errors import AlreadyExists
+from gpulab.engines.again import push_of, sync_of
 from gpulab.errors import InputError
-from gpulab.events import MAIN, SKIP, sync_context, sync_run
+from gpulab.events import MAIN, SKIP, sync_context
 
 
 def push(
@@ -25,7 +21,7 @@ def push(
     """Push the last commit of this branch and wait for its verdict; only main is released."""
     project = connected()
     branch = branch_to_push(project, allow_dirty)
-    refuse_unprovable(project, branch)
+    project.refuse(f"refs/heads/{branch}")
     git_push(project, branch)
     ref = f"refs/heads/{branch}"
     code = watch_to_the_end(project, run_of(project, project.git.commit_id(ref) or "", ref))
@@ -35,35 +31,27 @@ def push(
 
 
 def run_of(project: Project, head: str, ref: str) -> str:
-    """The run that the push started; one is started when the hook could not.
+    """The run that the push started.
 
     Raises:
         InputError: the commit asks for no run.
     """
-    known = attempts(project.home, head, ref)
-    if known:
-        return known[-1]
-    if re.match(SKIP, project.git.text("log", "-1", "--format=%B", head)):
+    due = push_of(project.forge, project.slug, head, ref)
+    skipped = re.match(SKIP, project.git.text("log", "-1", "--format=%B", head))
+    if skipped and not project.attempts(due):
         raise InputError(
             f"pushed, and skipped as the commit's subject asks: nothing was judged. To judge it: gpulab run {head[:12]}"
         )
-    try:
-        return submit_again(project.home, project.slug, head, ref)
-    except AlreadyExists:  # the hook was faster
-        return attempts(project.home, head, ref)[-1]
+    return project.started(due)
 
 
 def watch_sync(project: Project, environment: str) -> int:
     """Follow the sync that a release or a merge started; 0 when the environment runs it."""
-    drain(project.home, project.slug)
-    forge = project.platform.forge
+    forge = project.forge
     head = forge.head(f"deploy/{environment}")
     if head is None:
         return 0
-    run = last_run(project.home, sync_run(environment, head)) or sync_again(
-        project.home, project.slug, environment, head
-    )
-    follow_plain(project.home, run, project.slug)
+    follow_plain(project.follow(project.started(sync_of(project.slug, environment, head))))
     said = forge.statuses(head).get(sync_context(environment))
     if said is not None:
         say(f"{environment}: {said.state}: {said.description}")

@@ -48,20 +48,3 @@ def _gate(gate: Any) -> str | None:
     numbers = [key for key in NUMBERS if key not in gate or not isinstance(gate[key], int | float | None)]
     wrong = [*texts, *numbers]
     return f"{wrong[0]} of a gate is missing or of another type" if wrong else None
-
-
-def release_of(project: Project, environment: str) -> dict[str, Any] | None:
-    """What an environment runs; None when nothing is released there.
-
-    Raises:
-        PlatformError: naming the file, when it is not what a sync writes.
-    """
-    release = project.platform.cluster(environment).current()
-    needed = ("source", "digest", "revision")
-    if release is not None and not (
-        isinstance(release, Mapping) and all(isinstance(release.get(key), str) for key in needed)
-    ):
-        path = project.home.cluster(environment) / "release.json"
-        again = f"Move it away, then: gpulab run deploy/{environment}"
-        raise PlatformError(f"{path} is not what a sync writes ({', '.join(needed)}). {again}")
-    return release

@@ -22,5 +22,7 @@ def report(
     if not path.is_file():
         raise InputError(f"run {run} has no report (yet). Type `gpulab watch {run}`.")
     say(str(path))
+    if project.page(run):
+        say(project.page(run))
     if open_it:
         webbrowser.open(path.as_uri())

@@ -22,7 +22,7 @@ def rollback(
     if environment not in ENVIRONMENTS:
         raise InputError(f"{environment!r} is no environment. Type: gpulab rollback {' | '.join(ENVIRONMENTS)}")
     project = with_runs()
-    forge = project.platform.forge
+    forge = project.forge
     release = target(forge, environment, to)
     if environment == "production":
         verb = f"rollback production --to {release.release.source[:12]}"

@@ -1,20 +1,19 @@
 """`gpulab run`, `watch`, `cancel`: start a run again, look at it, stop it."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gpulab.cli.follow import follow
 from gpulab.cli.project import Project, with_runs
-from gpulab.cli.provable import refuse_unprovable
 from gpulab.cli.records import results_of
+from gpulab.cli.remote_runs import exit_code
 from gpulab.cli.words import coloured, say
-from gpulab.engines.again import submit_again, submit_branch_again
+from gpulab.engines.again import branch_work, push_of
 from gpulab.engines.protocol import Phase
-from gpulab.engines.queue import ahead, stop
 from gpulab.errors import InputError
+from gpulab.events import Submission
 
 RunName = Annotated[str, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
 
@@ -24,20 +23,21 @@ def run(
 ) -> None:
     """Run a commit again, without a new one, or sync an environment again; watch it."""
     project = with_runs()
-    name = submit_branch_again(project.home, project.slug, revision) or _judge_again(project, revision)
+    due = branch_work(project.forge, project.slug, revision) or _judgement(project, revision)
+    name = project.start_again(due)
     say(f"run {name} started. Ctrl-C stops watching, not the run.")
     raise typer.Exit(watch_to_the_end(project, name))
 
 
-def _judge_again(project: Project, revision: str) -> str:
+def _judgement(project: Project, revision: str) -> Submission:
     commit = project.git.commit_id(revision)
     if commit is None:
         raise InputError(f"{revision!r} names no commit. Type a commit id, a branch or HEAD~1.")
-    refuse_unprovable(project, commit)
-    pushed = project.platform.forge.head(revision)
+    project.refuse(commit)
+    pushed = project.forge.head(revision)
     ref = f"refs/heads/{revision}" if pushed == commit else ""
     say(project.git.text("log", "-1", "--format=%h %s", commit))
-    return submit_again(project.home, project.slug, commit, ref)
+    return push_of(project.forge, project.slug, commit, ref)
 
 
 def watch(name: RunName = "") -> None:
@@ -50,18 +50,12 @@ def cancel(name: RunName = "") -> None:
     """Stop a run and everything it started."""
     project = with_runs()
     run_name = chosen(project, name)
-    status = project.engine.results(run_name)
-    if status.phase.fulfilled:
-        say(f"run {run_name} has ended already: {status.phase}")
+    phase = project.phase(run_name)
+    if phase.fulfilled:
+        say(f"run {run_name} has ended already: {phase}")
         return
-    stop(project.home, project.slug, run_name, "stopped by hand; it counts for nothing. To run it again: gpulab run")
+    project.stop(run_name, "stopped by hand; it counts for nothing. To run it again: gpulab run")
     say(f"run {run_name} is stopped")
-
-
-def started_at(folder: Path) -> float:
-    """When a run was submitted: its workflow is written once."""
-    file = folder / "workflow.yaml"
-    return file.stat().st_mtime if file.is_file() else 0.0
 
 
 def chosen(project: Project, name: str, prefix: str = "") -> str:
@@ -70,39 +64,39 @@ def chosen(project: Project, name: str, prefix: str = "") -> str:
     Raises:
         InputError: there is no such run; the known ones are named.
     """
-    folders = [one for one in project.home.runs.glob(f"{prefix}*") if one.is_dir()]
-    known = [one.name for one in sorted(folders, key=started_at)]
-    if name and name not in known:
+    if name and project.knows(name):
+        return name
+    known = project.runs(prefix)
+    if name:
         raise InputError(f"there is no run {name!r}. The last ones: {', '.join(known[-5:]) or 'none'}")
     if not known:
         raise InputError("there is no run yet. Type `gpulab push`.")
-    return name or known[-1]
+    return known[-1]
 
 
 def watch_to_the_end(project: Project, name: str) -> int:
     """Follow a run, then say what came of it; its exit code."""
-    waits_for = ahead(project.home, project.slug, name)
+    if project.page(name):
+        say(f"look at it: {project.page(name)}")
+    waits_for = project.waits_for(name)
     if waits_for:
         say(f"{name} waits for {waits_for[0]}: this machine judges one push at a time")
     try:
-        follow(project.home, name, project.slug)
+        follow(project.follow(name))
     except KeyboardInterrupt:
         say(f"\nstopped watching; run {name} goes on. Look again: gpulab watch {name}. Stop it: gpulab cancel {name}")
         return 130
-    results = results_of(project, name)
+    results = results_of(project, name) if project.records else None
     return summarise(project, name, results) if results is not None else ended_without_results(project, name)
 
 
 def ended_without_results(project: Project, name: str) -> int:
     """Say why a run left no results: stopped, superseded, or a run of another kind; its exit code."""
-    status = project.engine.results(name)
-    if status.phase is Phase.SUCCEEDED:
+    if project.records and project.phase(name) is Phase.SUCCEEDED:
         return 0
-    forge = project.platform.forge
-    said = [one for file in project.home.statuses.glob("*.json") for one in forge.statuses(file.stem).values()]
-    own = [one for one in said if one.run == name]
-    say(own[0].description if own else status.message)
-    return 1 if own and own[0].state == "failure" else 3
+    said = project.said(name)
+    say(said.description if said else project.explain(name))
+    return exit_code(said)
 
 
 def summarise(project: Project, name: str, results: dict[str, Any]) -> int:

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 
-COLOURS = {"PASS": "32", "FAIL": "31", "INCONCLUSIVE": "33", "error": "31", "warning": "33", "info": "36"}
+COLOURS = {"PASS": "32", "FAIL": "31", "WARN": "33", "INCONCLUSIVE": "33", "error": "31", "warning": "33", "info": "36"}
 MARK = {"error": "error  ", "warning": "warning", "info": "info   "}
 
 

@@ -10,7 +10,7 @@ import yaml
 from gpulab.clusters.protocol import Document, Golden, Smoke
 from gpulab.clusters.service import started
 from gpulab.clusters.smoke import ask, wait_until_ready
-from gpulab.files import locked, read_json, write_json
+from gpulab.files import locked, read_json, write_json, write_text
 from gpulab.home import Home
 
 READY_SECONDS = 90
@@ -75,7 +75,7 @@ def _file_name(document: Document) -> str:
 
 def _write(path: Path, text: str) -> str:
     before = path.read_text(encoding="utf-8") if path.is_file() else None
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return "created" if before is None else "unchanged" if before == text else "configured"
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gpulab.errors import InputError
+
 Document = Mapping[str, Any]
 
 
@@ -22,12 +24,23 @@ class Golden:
     rtol: float
 
 
+class RefusedError(InputError):
+    """The cluster does not take a document of the release; nothing of the platform is broken."""
+
+
 @dataclass(frozen=True)
 class Smoke:
-    """What the smoke request showed."""
+    """What the smoke request showed.
+
+    Attributes:
+        passed: the golden request was answered as proven.
+        message: in words.
+        trouble: nothing was asked because of the platform: no image, no node.
+    """
 
     passed: bool
     message: str
+    trouble: bool = False
 
 
 class Cluster(Protocol):
@@ -37,7 +50,11 @@ class Cluster(Protocol):
         """The last release that answered its smoke request, None when there is none."""
 
     def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply the documents, prune what was applied before and is not among them; one line per change."""
+        """Apply the documents, prune what was applied before and is not among them; one line per change.
+
+        Raises:
+            RefusedError: one of them cannot be applied; `apply` of the release before puts things right.
+        """
 
     def keep(self, release: dict[str, Any]) -> None:
         """Say that what is applied is this release, and that it works."""

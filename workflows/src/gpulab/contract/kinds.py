@@ -85,6 +85,9 @@ _HOST = r"[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?(?::[0-9]{1,5})?"
 REPOSITORY = rf"^(?:{_HOST}/)?{_PATH_PART}(?:/{_PATH_PART})*$"
 """The grammar of an image's name without tag and digest (distribution/reference)."""
 
+REGISTRY = rf"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?(?::[0-9]{{1,5}})?(?:/{_PATH_PART})*"
+"""A registry's host, and the path below which images are kept."""
+
 SchemaVersion = Annotated[int, AfterValidator(_version)]
 Text = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_line)]
 Listed = BeforeValidator(_listed)

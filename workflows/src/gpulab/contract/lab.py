@@ -167,7 +167,7 @@ class Serving(Table):
 class Delivery(Table):
     """Where it is pushed to."""
 
-    forge: Literal["local"] = Field(examples=["local"])
+    forge: Literal["local", "gitea", "github"] = Field(examples=["local"])
     image: str = Field(
         pattern=REPOSITORY,
         max_length=200,

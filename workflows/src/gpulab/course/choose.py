@@ -29,4 +29,4 @@ def answers_for(course: Course, chosen: Mapping[str, str]) -> dict[str, str]:
 
 def choices(course: Course, question: str) -> list[str]:
     """The course's own answer first, then what it allows beside."""
-    return list(dict.fromkeys([getattr(course.answers, question), *getattr(course.allowed, question)]))
+    return list(dict.fromkeys([getattr(course.answers, question), *getattr(course.allowed, question, ())]))

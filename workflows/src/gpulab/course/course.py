@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gpulab.contract import known
-from gpulab.contract.kinds import Listed, SchemaVersion, Table, Unique
+from gpulab.contract.kinds import REGISTRY, Listed, SchemaVersion, Table, Unique
 
 CATALOGUE = "a name of the catalogue of accelerators"
 
@@ -38,8 +38,14 @@ class Answers(Table):
     profile: Profile = Field(default="student", examples=["student"])
     model: Model = Field(default="llama", examples=["llama"])
     accelerator: Accelerator = Field(default="cpu", description=CATALOGUE, examples=["cpu"])
-    forge: Literal["local"] = Field(default="local", examples=["local"])
-    registry: Literal["local"] = Field(default="local", examples=["local"])
+    forge: Literal["local", "gitea", "github"] = Field(default="local", examples=["local"])
+    registry: str = Field(
+        default="local",
+        pattern=rf"^(?:local|{REGISTRY})$",
+        max_length=120,
+        description="local, or a host with a path in lower case, such as registry.example.org/team",
+        examples=["local"],
+    )
 
 
 class Allowed(Table):

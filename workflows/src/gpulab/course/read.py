@@ -1,13 +1,13 @@
 """`course.toml` from text to `Course`: every problem at once, one line each, as for `lab.toml`."""
 
-import tomllib
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from gpulab.contract.explain import distinct
-from gpulab.contract.finding import ContractError, Finding
+from gpulab.contract.finding import ContractError
 from gpulab.contract.text_file import read_text
+from gpulab.contract.toml_file import parse_toml
 from gpulab.course.course import Course
 from gpulab.course.explain import explain, keys_at
 
@@ -33,11 +33,7 @@ def parse_course(text: str, name: str = "course.toml") -> Course:
     Raises:
         ContractError: with every problem.
     """
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        hint = 'Type: key = "text", below its [table].'
-        raise ContractError([Finding("error", name, "", f"not TOML: {error}", hint)]) from None
+    document = parse_toml(text, name)
     try:
         return Course.model_validate(document)
     except ValidationError as error:

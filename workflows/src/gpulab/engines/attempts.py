@@ -1,6 +1,6 @@
 """The attempts at one thing: a run is named after what started it, and those after it count on (`…-2`, `…-3`)."""
 
-from gpulab.events import MAIN, attempt, push_run
+from gpulab.events import attempt
 from gpulab.home import Home
 
 
@@ -14,14 +14,3 @@ def next_name(home: Home, base: str) -> str:
     """The name of the next attempt."""
     known = runs_named(home, base)
     return f"{base}-{attempt(known[-1], base) + 1}" if known else base
-
-
-def last_run(home: Home, base: str) -> str | None:
-    """The newest attempt, if there was one."""
-    known = runs_named(home, base)
-    return known[-1] if known else None
-
-
-def attempts(home: Home, revision: str, ref: str = MAIN) -> list[str]:
-    """The runs of a commit on a branch, oldest first."""
-    return runs_named(home, push_run(revision, ref))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.images.layout import Layout
-from gpulab.images.protocol import BuiltImage
+from gpulab.images.protocol import BuildRequest, BuiltImage
 
 WORKDIR = "/app"
 CONFIG = {
@@ -31,10 +31,10 @@ class SourceArtifactBuilder:
 
     layout: Layout
 
-    def build(self, source: Path, repository: str) -> BuiltImage:
-        """Pack the folder `source`; the same files give the same digest on any machine."""
-        digest = self.layout.put_image(pack(source), CONFIG, repository)
-        return BuiltImage(repository, digest, "source artifact")
+    def build(self, request: BuildRequest) -> BuiltImage:
+        """Pack the folder `request.source`; the same files give the same digest on any machine."""
+        digest = self.layout.put_image(pack(request.source), CONFIG, request.repository)
+        return BuiltImage(request.repository, digest, "source artifact")
 
     def has(self, digest: str) -> bool:
         """See `ImageBuilder.has`."""

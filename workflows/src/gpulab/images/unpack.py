@@ -6,6 +6,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from model_tests.tar_files import extract
+
 from gpulab.images.layout import Layout
 
 
@@ -17,7 +19,7 @@ def unpack(layout: Layout, digest: str, destination: Path) -> Path:
     temporary = Path(tempfile.mkdtemp(dir=destination.parent))
     for layer in layout.manifest(digest)["layers"]:
         with tarfile.open(fileobj=io.BytesIO(layout.get(layer["digest"]))) as tar:
-            tar.extractall(temporary, filter="data")
+            extract(tar, temporary)
     try:
         temporary.rename(destination)
     except OSError:

@@ -21,7 +21,7 @@ from hera.workflows.models import (
     WorkflowTemplateRef,
 )
 
-from gpulab.events import COMMIT_ID, ENVIRONMENTS, PRODUCTION, PUSHED_REF, RESERVED, SKIP
+from gpulab.events import COMMIT_ID, ENVIRONMENTS, NOTHING_RELEASED, PRODUCTION, PUSHED_REF, RESERVED, SKIP
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.strict import strict
 
@@ -64,7 +64,7 @@ def _sync(settings: Settings, project: str, environment: str) -> WorkflowEventBi
         settings,
         "sync",
         f"sync-{environment}",
-        selector=f'{PUSH} && payload.ref == "refs/heads/deploy/{environment}"',
+        selector=f'{PUSH} && payload.after != "{NOTHING_RELEASED}" && payload.ref == "refs/heads/deploy/{environment}"',
         run=f'"sync-{environment}-" + payload.after[0:12]',
         values=[
             _constant("project", project),

@@ -15,12 +15,15 @@ from hera.workflows import (
     RunnerScriptConstructor,
     S3Artifact,
     Script,
+    SecretVolume,
     Step,
     Steps,
 )
 from hera.workflows.models import (
     Backoff,
     Capabilities,
+    ExecutorConfig,
+    KeyToPath,
     Mutex,
     PodGC,
     PodSecurityContext,
@@ -45,6 +48,11 @@ RESTRICTED = strict(
     seccomp_profile=strict(SeccompProfile, type="RuntimeDefault"),
 )
 """Pod Security `restricted`, with a read-only root."""
+
+STUDENTS_CODE = {"gpulab/runs": "students-code"}
+"""Label of the pods that run what a project wrote: no way to forge, registry and releases for them."""
+
+SECRETS = "/gpulab/secrets"
 
 SMALL = Resources(cpu_request="100m", cpu_limit="1", memory_request="256Mi", memory_limit="1Gi")
 """For steps that read, decide and write."""
@@ -98,6 +106,37 @@ def scratch(name: str, path: str, read_only: bool = False) -> EmptyDirVolume:
     return EmptyDirVolume(name=name, mount_path=path, read_only=read_only or None)
 
 
+def secrets() -> list[SecretVolume]:
+    """What the platform's own steps know and no project's code does; optional, because one machine has none.
+
+    `gpulab-forge` holds the bot's token, `gpulab-registry` a login that may read the project's images.
+    """
+    return [
+        _secret("forge", "gpulab-forge", "token", "token"),
+        _secret("registry", "gpulab-registry", ".dockerconfigjson", "config.json"),
+    ]
+
+
+def _secret(name: str, secret: str, key: str, path: str) -> SecretVolume:
+    return SecretVolume(
+        name=f"secret-{name}",
+        secret_name=secret,
+        items=[strict(KeyToPath, key=key, path=path)],
+        default_mode=0o440,
+        optional=True,
+        mount_path=f"{SECRETS}/{name}",
+        read_only=True,
+    )
+
+
+def executor(settings: Settings) -> ExecutorConfig:
+    """Who Argo's own containers are in a pod whose code gets no token.
+
+    Kubernetes makes their token in the Secret `<service account>.service-account-token`; without it the pod waits.
+    """
+    return strict(ExecutorConfig, service_account_name=settings.executor)
+
+
 def platform_step(
     settings: Settings, name: str, step: Callable[..., object], title: str, deadline: int, **fields: Any
 ) -> Script:
@@ -127,6 +166,7 @@ def platform_step(
         resources=fields.pop("resources", SMALL),
         active_deadline_seconds=deadline,
         retry_strategy=retry_platform_trouble(),
+        volumes=secrets(),
         **fields,
     )
 

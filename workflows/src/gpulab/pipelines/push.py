@@ -18,7 +18,9 @@ from hera.workflows import (
 
 from gpulab.pipelines.parts import (
     RESTRICTED,
+    STUDENTS_CODE,
     artifact,
+    executor,
     exit_handler,
     one_at_a_time,
     parameters,
@@ -29,7 +31,7 @@ from gpulab.pipelines.parts import (
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.verify import verify_template
 from gpulab.steps.image import image
-from gpulab.steps.io import RUN_PREFIX
+from gpulab.steps.io import ATTEMPT_PREFIX
 from gpulab.steps.notify import notify
 from gpulab.steps.release import release
 
@@ -56,7 +58,7 @@ def build(settings: Settings) -> WorkflowTemplate:
         arguments=[Parameter(name="project"), Parameter(name="revision"), Parameter(name="ref")],
     ) as pipeline:
         _image(settings)
-        _tests()
+        _tests(settings)
         verify_template(settings)
         _release(settings)
         platform_step(settings, "notify", notify, "tell the forge", deadline=300)
@@ -70,7 +72,9 @@ def build(settings: Settings) -> WorkflowTemplate:
                 arguments=[
                     _output("image"),
                     _output("seed"),
-                    *parameters(accelerator="{{item.name}}", pod_spec_patch="{{item.podSpecPatch}}"),
+                    *parameters(
+                        accelerator="{{item.name}}", device="{{item.on}}", pod_spec_patch="{{item.podSpecPatch}}"
+                    ),
                 ],
                 with_param="{{tasks.image.outputs.parameters.accelerators}}",
                 depends="image.Succeeded",
@@ -113,25 +117,28 @@ def _release(settings: Settings) -> None:
         release,
         "verdict, report, release",
         deadline=900,
-        inputs=[artifact("run-folder", "/gpulab/run", RUN_PREFIX, optional=True)],
+        inputs=[artifact("run-folder", "/gpulab/run", ATTEMPT_PREFIX, optional=True)],
         env=[Env(name="GPULAB_RUN_DIR", value="/gpulab/run")],
         synchronization=one_at_a_time("release"),
     )
 
 
-def _tests() -> Container:
+def _tests(settings: Settings) -> Container:
     """The project's own tests in the project's own image: no platform code, no platform settings."""
     return Container(
         name="tests",
         annotations={"workflows.argoproj.io/title": "the project's own tests"},
+        labels=STUDENTS_CODE,
         image="{{inputs.parameters.image}}",
         command=["python3", "-m", "pytest"],
         args=["-q", "-p", "no:cacheprovider", "--junitxml=/gpulab/out/junit.xml", "tests"],
         inputs=[Parameter(name="image")],
-        outputs=[artifact("junit", "/gpulab/out/junit.xml", f"{RUN_PREFIX}/tests/junit.xml", optional=True)],
+        outputs=[artifact("junit", "/gpulab/out/junit.xml", f"{ATTEMPT_PREFIX}/tests/junit.xml", optional=True)],
         volumes=[scratch("out", "/gpulab/out"), scratch("scratch", "/tmp")],  # noqa: S108
+        termination_message_policy="FallbackToLogsOnError",  # pytest's summary is its last words
         security_context=RESTRICTED,
         automount_service_account_token=False,
+        executor=executor(settings),
         resources=Resources(cpu_request="500m", cpu_limit="2", memory_request="1Gi", memory_limit="4Gi"),
         active_deadline_seconds=1800,
     )

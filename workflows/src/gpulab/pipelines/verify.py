@@ -17,10 +17,18 @@ from typing import Any
 from hera.workflows import ContainerNode, ContainerSet, EmptyDirVolume, Env, Parameter, Resources
 from hera.workflows.models import VolumeMount
 
-from gpulab.pipelines.parts import MESSAGE_FILE, RESTRICTED, artifact, retry_platform_trouble, scratch
+from gpulab.pipelines.parts import (
+    MESSAGE_FILE,
+    RESTRICTED,
+    STUDENTS_CODE,
+    artifact,
+    executor,
+    retry_platform_trouble,
+    scratch,
+)
 from gpulab.pipelines.settings import Settings
 from gpulab.pipelines.strict import strict
-from gpulab.steps.io import RUN_PREFIX
+from gpulab.steps.io import ATTEMPT_PREFIX, RUN_PREFIX
 
 SHARED, GIVEN, WORK, OUT = "/gpulab/shared", "/gpulab/given", "/gpulab/work", "/gpulab/out"
 SPEC = ["--spec", f"{SHARED}/plan.json"]
@@ -28,7 +36,9 @@ JUDGES_SPEC = ["--spec", "/gpulab/judge/plan.json"]
 BASELINES = ["--baselines", f"{SHARED}/baselines.tar"]
 SEED = ["--seed", "{{inputs.parameters.seed}}"]
 PRODUCED = ["--out", f"{WORK}/produced"]
-ACCELERATOR = ["--accelerator", "{{inputs.parameters.accelerator}}"]
+ACCELERATOR = ["--accelerator", "{{inputs.parameters.device}}"]
+"""The accelerator itself; the CPU where GPUs are simulated, which the result says."""
+
 PYTHON = ["python3", "-P", "-m"]
 """Without the working directory on the path: a `model_tests/` in a student's repository is not the harness."""
 
@@ -41,20 +51,22 @@ def verify_template(settings: Settings) -> ContainerSet:
     with ContainerSet(
         name="verify",
         annotations={"workflows.argoproj.io/title": "verify on {{inputs.parameters.accelerator}}"},
+        labels=STUDENTS_CODE,
         inputs=[
-            *(Parameter(name=name) for name in ("image", "seed", "accelerator", "pod-spec-patch")),
-            artifact("plan", SPEC[1], f"{RUN_PREFIX}/plan.json"),
-            artifact("baselines", BASELINES[1], f"{RUN_PREFIX}/baselines.tar", optional=True),
-            artifact("judges-plan", JUDGES_SPEC[1], f"{RUN_PREFIX}/plan.json"),
+            *(Parameter(name=name) for name in ("image", "seed", "accelerator", "device", "pod-spec-patch")),
+            artifact("plan", SPEC[1], f"{ATTEMPT_PREFIX}/plan.json"),
+            artifact("baselines", BASELINES[1], f"{ATTEMPT_PREFIX}/baselines.tar", optional=True),
+            artifact("judges-plan", JUDGES_SPEC[1], f"{ATTEMPT_PREFIX}/plan.json"),
         ],
         outputs=[
-            artifact("result", f"{OUT}/result.json", stored_as("verify")),
-            artifact("golden", f"{OUT}/golden.json", stored_as("golden"), optional=True),
+            artifact("result", f"{OUT}/result.json", stored_as(ATTEMPT_PREFIX, "verify")),
+            artifact("golden", f"{OUT}/golden.json", stored_as(RUN_PREFIX, "golden"), optional=True),
         ],
         volumes=[EmptyDirVolume(name=name) for name in ("shared", "given", "work", "out", "scratch")],
         volume_mounts=[strict(VolumeMount, name="shared", mount_path=SHARED)],
         pod_spec_patch="{{inputs.parameters.pod-spec-patch}}",
         automount_service_account_token=False,
+        executor=executor(settings),
         active_deadline_seconds=4500,
         retry_strategy=retry_platform_trouble(),
     ) as template:
@@ -64,9 +76,9 @@ def verify_template(settings: Settings) -> ContainerSet:
     return template
 
 
-def stored_as(kind: str) -> str:
-    """The key of an accelerator's file below the run's prefix."""
-    return f"{RUN_PREFIX}/{kind}/{{{{inputs.parameters.accelerator}}}}.json"
+def stored_as(prefix: str, kind: str) -> str:
+    """The key of an accelerator's file."""
+    return f"{prefix}/{kind}/{{{{inputs.parameters.accelerator}}}}.json"
 
 
 def _inputs(settings: Settings) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 from gpulab.contract.finding import ContractError, Finding
+from gpulab.contract.read import read_lab
 from gpulab.contract.words import shown
 from gpulab.rendering.kustomizations import Kustomization
 from gpulab.rendering.kustomize import build
@@ -43,8 +44,25 @@ def render_overlay(project_dir: Path, environment: str, image: str, digest: str)
     return render_build(project_dir, environment, image, digest)[0]
 
 
-def render_build(project_dir: Path, environment: str, image: str, digest: str) -> tuple[str, Kustomization]:
-    """The same as `render_overlay`, with the files that it was built from."""
+def render_release(project_dir: Path, environment: str, repository: str, digest: str) -> str:
+    """The manifests of one environment with the image that was built: the platform's repository wins over lab.toml's.
+
+    Raises:
+        ContractError: with every problem of the overlay that can be seen.
+        PlatformError: kustomize cannot be run.
+    """
+    named = read_lab(project_dir).delivery.image
+    return render_build(project_dir, environment, named, digest, repository)[0]
+
+
+def render_build(
+    project_dir: Path, environment: str, image: str, digest: str, repository: str = ""
+) -> tuple[str, Kustomization]:
+    """The same as `render_overlay`, with the files that it was built from.
+
+    Args:
+        repository: where the image lies, when that is not where its name says.
+    """
     if not _NAME.fullmatch(environment) or not _DIGEST.fullmatch(digest):
         raise ValueError(f"not an environment and a digest: {environment!r}, {digest!r}")
     told_as = overlay_of(environment)
@@ -54,14 +72,14 @@ def render_build(project_dir: Path, environment: str, image: str, digest: str) -
     reading = read_build(project_dir, overlay)
     if reading.problems or reading.build is None:
         raise ContractError(reading.problems)
-    text = _with_image(overlay.resolve(), image, digest, told_as)
-    if f"{image}@{digest}" not in text:
+    text = _with_image(overlay.resolve(), {"name": image, "newName": repository or image, "digest": digest}, told_as)
+    if f"{repository or image}@{digest}" not in text:
         hint = f"Type: image: {image} in the Deployment of gitops/base."
         raise ContractError([Finding("error", told_as, "", f"nothing in it uses the image {shown(image)}", hint)])
     return text, reading.build
 
 
-def _with_image(overlay: Path, image: str, digest: str, told_as: str) -> str:
+def _with_image(overlay: Path, image: dict[str, str], told_as: str) -> str:
     """Build a kustomization outside the project that adds the digest: no file of the project is touched."""
     with TemporaryDirectory(prefix="gpulab-", dir=_same_drive(overlay)) as folder:
         outside = Path(folder).resolve()
@@ -69,7 +87,7 @@ def _with_image(overlay: Path, image: str, digest: str, told_as: str) -> str:
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [Path(os.path.relpath(overlay, outside)).as_posix()],
-            "images": [{"name": image, "digest": digest}],
+            "images": [image],
         }
         (outside / "kustomization.yaml").write_text(json.dumps(content), encoding="utf-8")
         return build(outside, told_as)

@@ -7,7 +7,7 @@ there, not rendered again.
 from pathlib import Path
 from typing import Any
 
-from gpulab.pipelines import bindings
+from gpulab.pipelines import bindings, reconcile
 from gpulab.pipelines.catalogue import PIPELINES
 from gpulab.pipelines.settings import Settings
 from gpulab.rendering.yaml_text import to_yaml, to_yaml_stream
@@ -29,16 +29,35 @@ def binding_documents(project: str, settings: Settings) -> list[dict[str, Any]]:
     return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in built]
 
 
+def schedule_document(project: str, settings: Settings) -> dict[str, Any]:
+    """A project's CronWorkflow, which looks for what was missed."""
+    return dict(reconcile.schedule(settings, project).model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
 def render_all(settings: Settings) -> dict[str, str]:
     """Every rendered file by name."""
     files = {f"{name}.yaml": to_yaml(pipeline_document(name, settings)) for name in PIPELINES}
     files["event-bindings.yaml"] = to_yaml_stream(binding_documents(EXAMPLE_PROJECT, settings))
+    files["reconcile-schedule.yaml"] = to_yaml(schedule_document(EXAMPLE_PROJECT, settings))
     return files
+
+
+def files_of(settings: Settings) -> dict[str, str]:
+    """What the rendered folder holds: every rendered file, and the kustomization that `gitops/base` refers to.
+
+    Kustomize takes no file from outside its own folder, but another kustomization from anywhere.
+    """
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [f"{name}.yaml" for name in sorted(PIPELINES)],
+    }
+    return {**render_all(settings), "kustomization.yaml": to_yaml(kustomization)}
 
 
 def drift(folder: Path, settings: Settings) -> list[str]:
     """The files of `folder` that are not what the pipelines render to, missing and foreign ones included."""
-    wanted = render_all(settings)
+    wanted = files_of(settings)
     present = {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.yaml")}
     return sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
 
@@ -46,7 +65,7 @@ def drift(folder: Path, settings: Settings) -> list[str]:
 def write_all(folder: Path, settings: Settings) -> list[str]:
     """Write every rendered file and remove what no pipeline renders any more; what changed."""
     changed = drift(folder, settings)
-    wanted = render_all(settings)
+    wanted = files_of(settings)
     folder.mkdir(parents=True, exist_ok=True)
     for name in changed:
         if name in wanted:

@@ -8,8 +8,15 @@ from hera.workflows.io import Input
 from hera.workflows.models import ValueFrom
 
 RUN_PREFIX = "{{workflow.parameters.project}}/{{workflow.name}}"
-"""The key under which everything of a run lies: nothing is passed as the fan-in of outputs, because a failed item of
-`withParam` vanishes from the aggregate, and when all fail the consumer never starts."""
+"""The key under which a run's record, report and golden answers lie, which releases refer to by the run's name."""
+
+ATTEMPT_PREFIX = f"{RUN_PREFIX}/{{{{workflow.uid}}}}"
+"""The key under which its steps leave what the last one judges.
+
+Nothing is passed as the fan-in of outputs: a failed item of `withParam` vanishes from the aggregate, and when all fail
+the consumer never starts. And nothing is found there that another workflow left: a run's name is free again when Argo
+has removed it, and an event can be delivered once more after that.
+"""
 
 
 class EventInput(Input):
@@ -34,13 +41,15 @@ def output(name: str, default: str = "") -> Parameter:
     return Parameter(name=name, value_from=ValueFrom(path=path, default=default))
 
 
-def stored(name: str, key: str, dumpb: Callable[[Any], bytes] | None = None) -> S3Artifact:
-    """An output artifact kept under the run's prefix, as it is; optional, for a step that failed before it.
+def stored(name: str, key: str, prefix: str, dumpb: Callable[[Any], bytes] | None = None) -> S3Artifact:
+    """An output artifact, as it is; optional, for a step that failed before it.
 
     Args:
+        key: below the prefix.
+        prefix: RUN_PREFIX or ATTEMPT_PREFIX.
         dumpb: how Hera's runner writes it; None for text and JSON.
     """
-    key = f"{RUN_PREFIX}/{key}"
+    key = f"{prefix}/{key}"
     return S3Artifact(name=name, key=key, archive=NoneArchiveStrategy(), optional=True, dumpb=dumpb)
 
 

@@ -1,10 +1,13 @@
 """How a step ends: with an exit code and a sentence, never with a traceback as its message."""
 
+import contextlib
 import functools
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from gpulab.errors import GpulabError, PlatformError, leave_message
@@ -21,7 +24,8 @@ def truthful(step: Step) -> Step:
     @functools.wraps(step)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return step(*args, **kwargs)
+            with stopping_cleanly():
+                return step(*args, **kwargs)
         except GpulabError as error:
             raise SystemExit(say(str(error), error.exit_code)) from None
         except Exception as error:
@@ -29,6 +33,19 @@ def truthful(step: Step) -> Step:
             raise SystemExit(say(f"internal error: {error}", PlatformError.exit_code)) from None
 
     return run  # type: ignore[return-value]  # functools.wraps keeps the signature that Hera reads
+
+
+@contextlib.contextmanager
+def stopping_cleanly() -> Iterator[None]:
+    """Let SIGTERM, which ends a step whose run is stopped, unwind it: what it started elsewhere is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def say(message: str, exit_code: int) -> int:

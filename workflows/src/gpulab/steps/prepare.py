@@ -15,7 +15,7 @@ from gpulab.contract.plan import make_plan
 from gpulab.contract.read import read_lab
 from gpulab.contract.repository import facts_of
 from gpulab.forges.protocol import Forge
-from gpulab.images.protocol import BuiltImage, ImageBuilder
+from gpulab.images.protocol import BuildFailedError, BuildRequest, BuiltImage, ImageBuilder
 from gpulab.steps.baselines import find_baselines
 from gpulab.steps.gates import gate
 
@@ -39,50 +39,63 @@ class Prepared:
     baselines: bytes | None = None
 
 
-def prepare(source: Path, revision: str, builder: ImageBuilder, forge: Forge) -> Prepared:
+def prepare(source: Path, revision: str, run: str, builder: ImageBuilder, forge: Forge) -> Prepared:
     """Check the contract of a commit's tree, plan its run, build its image.
+
+    Args:
+        source: the tree.
+        run: the run that wants it.
 
     Raises:
         PlatformError: the image could not be built or stored, or the forge not read.
     """
     try:
         paths = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
-        refused = errors_of(check_project(source, paths))
-        if refused:
-            raise ContractError(refused)
+        problems = errors_of(check_project(source, paths))
+        if problems:
+            raise ContractError(problems)
         lab = read_lab(source)
         baselines = find_baselines(forge, revision, lab, source)
         plan = make_plan(lab, facts_of(source), revision) | {"baselines": rows(baselines.found)}
     except ContractError as error:
-        return _refused(error.problems)
-    built = builder.build(source, lab.delivery.image)
-    gates = [
-        gate("contract", Verdict.PASS, "contract.kept", "lab.toml"),
-        gate("image", Verdict.PASS, "image.built", f"{built.kind} {built.digest}"),
-    ]
-    return Prepared(_record(gates, lab, built, 0), plan, "", baselines.archive)
+        return refused(error.problems)
+    kept = gate("contract", Verdict.PASS, "contract.kept", "lab.toml")
+    try:
+        built = builder.build(BuildRequest(source, revision, lab.delivery.image, plan["lane"], run))
+    except BuildFailedError as error:
+        return Prepared(_record([kept, _failed(error)], lab, None, error.exit_code), plan, f"image: {error}")
+    gates = [kept, gate("image", Verdict.PASS, "image.built", f"{built.kind} {built.digest}")]
+    return Prepared(_record(gates, lab, _image(built, plan["lane"]), 0), plan, "", baselines.archive)
 
 
-def _refused(problems: Sequence[Finding]) -> Prepared:
+def _failed(error: BuildFailedError) -> Gate:
+    return gate("image", Verdict.FAIL, "image.failed", "\n".join([str(error), *error.lines]), 1, "failed builds")
+
+
+def refused(problems: Sequence[Finding]) -> Prepared:
+    """A commit whose contract is broken: nothing is built."""
     lines = [str(problem) for problem in problems]
     refusal = gate("contract", Verdict.FAIL, "contract.refused", "\n".join(lines), len(lines), "problems")
     return Prepared(_record([refusal], None, None, 2), None, lines[0])
 
 
-def _record(gates: list[Gate], lab: Lab | None, built: BuiltImage | None, exit_code: int) -> dict[str, Any]:
+def _record(gates: list[Gate], lab: Lab | None, image: dict[str, str] | None, exit_code: int) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "gates": [gate.to_dict() for gate in gates],
         "project": lab.project.model_dump() if lab else None,
-        "image": _image(built) if built else None,
+        "image": image,
         "exit_code": exit_code,
     }
 
 
-def _image(built: BuiltImage) -> dict[str, str]:
+def _image(built: BuiltImage, lane: str) -> dict[str, str]:
+    """The image and what it rests on: a lane's image may be another than usual, where GPUs are simulated."""
     return {
         "reference": built.reference,
         "repository": built.repository,
         "digest": built.digest,
         "kind": built.kind,
+        "lane": lane,
+        "base": built.base,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulab.forges.protocol import Forge
 from gpulab.rendering.documents import DocumentError, read_documents
-from gpulab.rendering.overlays import namespace_of, render_overlay
+from gpulab.rendering.overlays import namespace_of, render_release
 from gpulab.rendering.released import released_problems
 from gpulab.steps.release_file import MANIFESTS, RELEASE, Release, read_release
 
@@ -104,4 +104,4 @@ def rendered(forge: Forge, release: Release) -> str:
     with TemporaryDirectory() as folder:
         source = Path(folder) / "source"
         forge.checkout(release.source, source)
-        return render_overlay(source, release.environment, release.repository, release.digest)
+        return render_release(source, release.environment, release.repository, release.digest)

@@ -11,10 +11,11 @@ from hera.workflows.io import Output
 from model_tests.report import render
 
 from gpulab import __version__
+from gpulab.errors import one_line
 from gpulab.events import MAIN, TEACHING, push_context
 from gpulab.forges.protocol import Forge, State, Status
 from gpulab.platform import from_environment
-from gpulab.steps.io import EventInput, stored
+from gpulab.steps.io import RUN_PREFIX, EventInput, stored
 from gpulab.steps.outcome import say, truthful
 from gpulab.steps.release_commit import commit_release
 from gpulab.steps.release_file import RELEASE, Release
@@ -32,8 +33,8 @@ class ReleaseInput(EventInput):
 class ReleaseOutput(Output):
     """The record of the run and the report that a person reads."""
 
-    results: Annotated[dict[str, Any] | None, stored("results", "results.json")] = None
-    report: Annotated[str | None, stored("report", "report.html")] = None
+    results: Annotated[dict[str, Any] | None, stored("results", "results.json", RUN_PREFIX)] = None
+    report: Annotated[str | None, stored("report", "report.html", RUN_PREFIX)] = None
 
 
 @truthful
@@ -46,7 +47,7 @@ def release(inputs: ReleaseInput) -> ReleaseOutput:
     message = results["summary"]
     if results["verdict"] == "PASS":
         message = f"{message}; {deliver(platform.forge, inputs, results)}"
-    said = Status(push_context(inputs.ref), state(results), message[:140], inputs.run)
+    said = Status(push_context(inputs.ref), state(results), one_line(message, 140), inputs.run)
     platform.forge.set_status(inputs.revision, said)
     code = 0 if results["verdict"] == "PASS" else say(message, 1)
     print(message, flush=True)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from hera.workflows import Parameter
 from hera.workflows.io import Input, Output
 
-from gpulab.clusters.protocol import Cluster, Golden
-from gpulab.errors import PlatformError
+from gpulab.clusters.protocol import Cluster, Golden, RefusedError, Smoke
+from gpulab.errors import PlatformError, one_line
 from gpulab.events import sync_context
 from gpulab.files import read_json, readable
 from gpulab.forges.protocol import Forge, State, Status
@@ -38,7 +38,10 @@ def sync(inputs: SyncInput) -> Output:
     cluster = platform.cluster(inputs.environment)
     newest = platform.forge.head(f"deploy/{inputs.environment}")
     if newest != inputs.revision:
-        print(f"not applied: {inputs.environment} has a newer release, {newest}", flush=True)
+        said = f"not applied: overtaken by {newest[:12] if newest else 'a deletion'}"
+        status = Status(sync_context(inputs.environment), "error", said, inputs.run)
+        platform.forge.set_status(inputs.revision, status)
+        print(said, flush=True)
         return Output()
     record, golden = read_record(), read_golden()
     proven = prove(platform.forge, inputs.revision, inputs.project, inputs.environment, record)
@@ -50,20 +53,28 @@ def sync(inputs: SyncInput) -> Output:
         return _end(
             platform.forge, inputs, proven, "failure", f"refused: run {proven.release.run} left no golden answer"
         )
-    return _end(platform.forge, inputs, proven, *_roll_out(platform.forge, cluster, inputs, proven, golden))
+    return _end(platform.forge, inputs, proven, *roll_out(platform.forge, cluster, inputs, proven, golden))
 
 
-def _roll_out(forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven, golden: Golden) -> tuple[State, str]:
+def roll_out(forge: Forge, cluster: Cluster, inputs: SyncInput, proven: Proven, golden: Golden) -> tuple[State, str]:
+    """Apply a release and keep it if it works, else put the one before back; what to tell the forge."""
     before = cluster.current()
-    release = json.loads(proven.release.to_json()) | {"revision": inputs.revision}
-    for change in cluster.apply(proven.documents):
-        print(change, flush=True)
-    smoke = cluster.smoke(proven.documents, golden)
+    smoke = _tried(cluster, proven, golden)
     if smoke.passed:
-        cluster.keep(release)
+        cluster.keep(json.loads(proven.release.to_json()) | {"revision": inputs.revision})
         return "success", smoke.message
     returned = _put_back(forge, cluster, before)
-    return "failure", f"{smoke.message}; {returned}"
+    return "error" if smoke.trouble else "failure", f"{smoke.message}; {returned}"
+
+
+def _tried(cluster: Cluster, proven: Proven, golden: Golden) -> Smoke:
+    """Apply, wait, ask."""
+    try:
+        for change in cluster.apply(proven.documents):
+            print(change, flush=True)
+    except RefusedError as error:
+        return Smoke(False, str(error))
+    return cluster.smoke(proven.documents, golden)
 
 
 def _put_back(forge: Forge, cluster: Cluster, before: dict[str, Any] | None) -> str:
@@ -82,9 +93,11 @@ def _end(forge: Forge, inputs: SyncInput, proven: Proven, state: State, message:
     context = sync_context(inputs.environment)
     # a refused claim says nothing about the commit that it names
     for revision in (inputs.revision, *(() if proven.problems else (proven.release.source,))):
-        forge.set_status(revision, Status(context, state, message[:140], inputs.run))
+        forge.set_status(revision, Status(context, state, one_line(message, 140), inputs.run))
     print(message, flush=True)
-    return Output(exit_code=0 if state == "success" else say(message, code))
+    if state == "success":
+        return Output()
+    return Output(exit_code=say(message, PlatformError.exit_code if state == "error" else code))
 
 
 def read_record() -> Any:

@@ -51,7 +51,7 @@ def _exec_form(text: str) -> tuple[Command, ...]:
 
 def _words(text: str) -> list[str]:
     """Words and operators; quotes are respected, lines of a here-document end a command."""
-    script = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    script = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:

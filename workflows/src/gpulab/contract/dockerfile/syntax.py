@@ -76,7 +76,7 @@ def settings(entry: Instruction) -> Iterator[tuple[str, str]]:
 
 
 def _instructions(text: str) -> Iterator[Instruction]:
-    lines = text.splitlines()
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]  # as Docker does, and no more
     more = re.compile(rf"{re.escape(_escape(lines))}\s*$")
     place = 0
     while place < len(lines):

@@ -11,12 +11,13 @@ from typing import Any
 
 import yaml
 
+from gpulab.engines.changes import changes
 from gpulab.engines.errors import AlreadyExists, CorruptRun
 from gpulab.engines.local import detach, record
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
 from gpulab.engines.local.manifest import workflow
 from gpulab.engines.local.settings import EngineSettings
-from gpulab.engines.protocol import Change, Json, NodeStatus, Phase, RunStatus
+from gpulab.engines.protocol import Change, Json, Phase, RunStatus
 from gpulab.errors import InputError, PlatformError
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -89,7 +90,7 @@ class LocalEngine:
         seen: dict[str, Phase] = {}
         while True:
             run = _patiently(folder)
-            yield from _changes(run, seen, folder)
+            yield from changes(run, seen, lambda node: folder / node.log if node.log else None)
             if run.phase.fulfilled:
                 return
             time.sleep(_POLL_SECONDS)
@@ -129,20 +130,3 @@ def _patiently(folder: Path) -> RunStatus:
         except CorruptRun:
             time.sleep(_POLL_SECONDS)
     return record.load_truth(folder)
-
-
-def _changes(run: RunStatus, seen: dict[str, Phase], folder: Path) -> Iterator[Change]:
-    new = [node for node in run.nodes.values() if seen.get(node.id) != node.phase]
-    for node in sorted(new, key=_order):
-        seen[node.id] = node.phase
-        log = folder / node.log if node.log else None
-        yield Change(node.finished_at or node.started_at, node.display_name, node.type, node.phase, node.message, log)
-    if seen.get("") != run.phase:
-        seen[""] = run.phase
-        yield Change(run.finished_at or run.started_at, run.name, "Workflow", run.phase, run.message)
-
-
-def _order(node: NodeStatus) -> tuple[str, int]:
-    """By time; at the same moment a DAG begins before its tasks and ends after them."""
-    depth = len(node.name)
-    return (node.finished_at, -depth) if node.finished_at else (node.started_at, depth)

@@ -14,7 +14,9 @@ from gpulab.engines.protocol import Json
 NOT_STARTED, TERMINATED = 64, 143
 """Exit codes of a container that Argo's emissary did not start, and of one that got SIGTERM."""
 
+FALLBACK = "FallbackToLogsOnError"
 _MESSAGE_LIMIT = 4096
+_FALLBACK_LIMIT, _FALLBACK_LINES = 2048, 80
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ class ContainerSet:
             changed = guard.release()
         if changed:
             return End(code or 1, f"it wrote into a volume that it must only read: {', '.join(changed)}")
-        return End(code, _read_message(container.message_file))
+        message = _read_message(container.message_file)
+        if code and not message and self._specs[name].get("terminationMessagePolicy") == FALLBACK:
+            message = _last_words(self._log(name))
+        return End(code, message)
 
     def _run(self, name: str, container: Container) -> int:
         with self._change:
@@ -162,3 +167,11 @@ def _read_message(file: Path) -> str:
         return ""
     with file.open("rb") as stream:
         return stream.read(_MESSAGE_LIMIT).decode("utf-8", errors="replace").strip()
+
+
+def _last_words(log: Path) -> str:
+    """The end of a container's log, as the kubelet takes it for a message: at most 2048 bytes and 80 lines."""
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _FALLBACK_LIMIT))
+        text = stream.read().decode("utf-8", errors="replace")
+    return "\n".join(text.splitlines()[-_FALLBACK_LINES:]).strip()

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulab.engines.protocol import Json
 
-IGNORED, FALSE = "ignored", "false"
+IGNORED, FALSE, TRUE = "ignored", "false", "true"
 NUMBER, VALUE = (int, str), (str, int, bool)
 _DROP = object()
 
@@ -57,9 +57,12 @@ _CONTAINER = {
     "volumeMounts": _MOUNTS,
     "workingDir": str,
     "terminationMessagePath": str,
+    "terminationMessagePolicy": str,
     **_ignored("resources", "securityContext", "imagePullPolicy"),
 }
-_VOLUMES = [{"name!": str, "emptyDir": IGNORED}]
+_SECRET = {"secretName!": str, "optional!": TRUE, "defaultMode": IGNORED, "items": IGNORED}
+_VOLUMES = [{"name!": str, "emptyDir": IGNORED, "secret": _SECRET}]
+"""This engine has no Secrets: one that must be there is refused, an optional one is an empty folder."""
 _RETRY = {
     "limit": NUMBER,
     "retryPolicy": str,
@@ -113,9 +116,9 @@ def select(spec: Any) -> tuple[Json, list[str]]:
 def _walk(value: Any, shape: Any, path: str, problems: list[str]) -> Any:
     if shape == IGNORED or value is None:
         return _DROP
-    if shape == FALSE:
-        if value is not False:
-            problems.append(f"{path}: not supported")
+    if shape in (FALSE, TRUE):
+        if value is not (shape == TRUE):
+            problems.append(f"{path}: not supported" if shape == FALSE else f"{path}: has to be {shape}")
         return _DROP
     if isinstance(shape, type | tuple):
         return _value(value, shape, path, problems)

@@ -41,7 +41,7 @@ def heavy_blobs(
 
 
 def _refused(told: str) -> Iterator[Heavy]:
-    for line in told.splitlines():
+    for line in filter(None, told.split("\n")):  # a path may hold Unicode's ends of line
         kind, size, path = line.split(" ", 2)
         found = heavy(path, int(size)) if kind == "blob" else None
         if found:

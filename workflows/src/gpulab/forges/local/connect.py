@@ -1,11 +1,13 @@
 """Set up the local forge of a project: bare repository, hooks, the remote `lab`, the environment. Idempotent."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
 
 from gpulab.errors import InputError
-from gpulab.forges.local.git import Git
+from gpulab.files import write_text
+from gpulab.forges.local.git import Git, bare
 from gpulab.home import FOLDER, Home
 from gpulab.system import SYSTEM
 
@@ -16,9 +18,11 @@ def working_tree(project: Path) -> Git:
     """The project's own repository.
 
     Raises:
-        InputError: the project is not a git repository of its own.
+        InputError: the project is not a git repository of its own, or git does not trust it.
     """
     git = Git(project)
+    if git.trouble:
+        raise InputError(f"git does not read {project}: {git.trouble}")
     top = git.run("rev-parse", "--show-toplevel", check=False)
     if top.returncode != 0 or Path(top.stdout.decode().strip()).resolve() != project.resolve():
         raise InputError(
@@ -34,6 +38,9 @@ def connect(project: Path, slug: str) -> Home:
     if not (home.repository / "HEAD").is_file():
         home.root.mkdir(parents=True, exist_ok=True)
         Git(home.root).run("init", "--quiet", "--bare", "-b", "main", str(home.repository))
+    forge = bare(home.repository)
+    if forge.run("config", "--local", "core.hooksPath", check=False).stdout.decode().strip() != "hooks":
+        forge.run("config", "--local", "core.hooksPath", "hooks")  # a global one would leave ours out
     for hook in ("pre-receive", "post-receive"):
         _write_hook(home, hook, slug)
     if REMOTE not in git.text("remote").splitlines():
@@ -64,8 +71,7 @@ def _write_hook(home: Home, hook: str, slug: str) -> None:
     python = Path(sys.executable)
     command = shlex.join([str(python.parent.resolve() / python.name), "-m", "gpulab.forges.local.hook", hook])
     path = home.repository / "hooks" / hook
-    path.parent.mkdir(parents=True, exist_ok=True)
     # git runs a hook in the bare repository: a project that was moved or copied finds its own home
     text = f"#!/bin/sh\nexec {command} .. {shlex.quote(slug)}\n"
-    path.write_text(text, encoding="utf-8", newline="\n")
-    path.chmod(0o755)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text or not os.access(path, os.X_OK):
+        write_text(path, text, executable=True)  # at once: a push may be running it

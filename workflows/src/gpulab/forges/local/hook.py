@@ -21,9 +21,10 @@ QUIET = "GPULAB_HOOK_QUIET"
 """Set by `gpulab push`, which watches the run itself."""
 
 
-def updates(text: str) -> list[PushEvent]:
-    """What git tells a receive hook: `before after ref`, one per line."""
-    rows = [line.split(" ", 2) for line in text.splitlines() if line.count(" ") >= 2]
+def updates(told: bytes) -> list[PushEvent]:
+    """What git tells a receive hook: `before after ref`, one per line; a ref may hold any other end of line."""
+    lines = told.decode("utf-8", errors="surrogateescape").split("\n")
+    rows = [line.split(" ", 2) for line in lines if line.count(" ") >= 2]
     return [PushEvent(ref=ref, before=before, after=after) for before, after, ref in rows]
 
 
@@ -54,8 +55,9 @@ def post_receive(home: Home, project: str, events: list[PushEvent]) -> int:
     started = [one for one in (_start(home, project, event) for event in events) if one]
     if started and not os.environ.get(QUIET):
         from gpulab.cli.follow import follow_plain
+        from gpulab.engines.local_engine import local_engine
 
-        follow_plain(home, started[-1], project)
+        follow_plain(local_engine(home, project).follow(started[-1]))
     return 0
 
 
@@ -84,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
     speak_utf8()
     hook, home, project = arguments
-    events = updates(sys.stdin.read())
+    events = updates(sys.stdin.buffer.read())
     try:
         if hook == "pre-receive":
             return pre_receive(events)

@@ -24,12 +24,16 @@ TEMPLATE_RULES: tuple[Rule, ...] = (
     pods.mounts,
     events.contained,
 )
-BINDING_RULES: tuple[Rule, ...] = (fields.known_fields, events.guarded)
+RULES: dict[str, tuple[Rule, ...]] = {
+    "WorkflowEventBinding": (fields.known_fields, events.guarded),
+    "CronWorkflow": (fields.known_fields,),
+}
+"""By kind, of what only refers to a template; everything else is one."""
 
 
 def lint(document: Mapping[str, Any]) -> list[Problem]:
     """Every problem of one rendered document; empty when it may be applied."""
-    rules = BINDING_RULES if document.get("kind") == "WorkflowEventBinding" else TEMPLATE_RULES
+    rules = RULES.get(str(document.get("kind")), TEMPLATE_RULES)
     return [problem for rule in rules for problem in rule(document)]
 
 

@@ -1,0 +1,1 @@
+"""`gpulab platform`: bring an installation to this version of gpulab, and pin what an overlay installs."""
