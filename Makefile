@@ -6,10 +6,10 @@ VENV ?= $(or $(GPULAB_VENV),.venv)
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fix check test bench render lock clean
+.PHONY: help setup demo fix check test e2e e2e-existing bench render lock clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # one environment for everything; its stamp is newer than what it was made from
 setup: $(VENV)/.installed ## make the environment (first says how much it downloads)
@@ -34,6 +34,15 @@ check: setup ## lint, types, rendered YAML up to date
 
 test: check ## everything: checks, then all tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print((os.cpu_count() or 1) + 1)") --dist loadgroup
+
+# A real Kubernetes with Argo, BuildKit and a forge on this machine: tests/cluster/README.md
+e2e: setup ## the whole path on a real cluster (Linux, root, Go; builds it first, once)
+	@$(BIN)/python tests/cluster/cluster.py build
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m cluster -n 0
+
+e2e-existing: setup ## the same on the cluster of KUBECONFIG
+	@test -n "$$KUBECONFIG" || { echo "say which cluster: export KUBECONFIG=FILE" >&2; exit 2; }
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m cluster -n 0
 
 bench: setup ## how fast the tool itself is, as a table and in bench.json
 	@OMP_NUM_THREADS=1 $(BIN)/python workflows/benchmarks/tool.py

@@ -249,7 +249,7 @@ def in_argo(kind: str, payload: Payload) -> Iterator[tuple[str, str, dict[str, s
             submit = spec["submit"]
             pipeline = submit["workflowTemplateRef"]["name"].rpartition("-v0")[0]
             parameters = {
-                one["name"]: one.get("value") or str(evaluate(one["valueFrom"]["event"], kind, payload))
+                one["name"]: str(evaluate(one["valueFrom"]["event"], kind, payload))
                 for one in submit["arguments"]["parameters"]
             }
             yield pipeline, str(evaluate(submit["metadata"]["name"], kind, payload)), parameters

@@ -55,6 +55,7 @@ def _push(settings: Settings, project: str) -> WorkflowEventBinding:
         "push",
         selector=BRANCH,
         run='"push-" + payload.after[0:12] + "-" + sprig.substr(0, 6, sprig.sha256sum(payload.ref))',
+        title='payload.ref[11:] + " " + payload.after[0:12]',
         values=[_constant("project", project), _from("revision", "payload.after"), _from("ref", "payload.ref")],
     )
 
@@ -66,6 +67,7 @@ def _sync(settings: Settings, project: str, environment: str) -> WorkflowEventBi
         f"sync-{environment}",
         selector=f'{PUSH} && payload.after != "{NOTHING_RELEASED}" && payload.ref == "refs/heads/deploy/{environment}"',
         run=f'"sync-{environment}-" + payload.after[0:12]',
+        title=f'"{environment} " + payload.after[0:12]',
         values=[
             _constant("project", project),
             _from("revision", "payload.after"),
@@ -86,13 +88,15 @@ def _promotion(settings: Settings, project: str) -> WorkflowEventBinding:
             f' && {head} matches "{COMMIT_ID}" && payload.pull_request.base.ref == "{PRODUCTION}"'
         ),
         run=f'"promotion-" + {head}[0:12]',
+        title=f'"promotion " + {head}[0:12]',
         values=[_constant("project", project), _from("revision", head)],
     )
 
 
 def _binding(
-    settings: Settings, pipeline: str, name: str, selector: str, run: str, values: list[Parameter]
+    settings: Settings, pipeline: str, name: str, selector: str, run: str, title: str, values: list[Parameter]
 ) -> WorkflowEventBinding:
+    """One binding; `run` and `title` (what Argo's UI shows) are expressions."""
     template = strict(WorkflowTemplateRef, name=settings.template_name(pipeline), cluster_scope=True)
     return strict(
         WorkflowEventBinding,
@@ -105,7 +109,7 @@ def _binding(
             submit=strict(
                 Submit,
                 workflow_template_ref=template,
-                metadata=strict(ObjectMeta, name=run),
+                metadata=strict(ObjectMeta, name=run, annotations={"workflows.argoproj.io/title": title}),
                 arguments=strict(Arguments, parameters=values),
             ),
         ),
@@ -113,7 +117,8 @@ def _binding(
 
 
 def _constant(name: str, value: str) -> Parameter:
-    return strict(Parameter, name=name, value=value)
+    """A text as an expression: Argo's server takes no parameter of a binding that has a `value`."""
+    return _from(name, json.dumps(value))
 
 
 def _from(name: str, expression: str) -> Parameter:

@@ -105,5 +105,5 @@ def linked(binding: Json, commits: str) -> Json:
     submit = binding["spec"]["submit"]
     given = {one["name"]: one for one in submit["arguments"]["parameters"]}
     address = f"{json.dumps(commits)} + {given['revision']['valueFrom']['event']}"
-    submit["metadata"] |= {"annotations": {"gpulab/commit": address}}  # an expression, as the name is
+    submit["metadata"]["annotations"]["gpulab/commit"] = address  # an expression, as the name is
     return binding

@@ -10,6 +10,9 @@ from gpulab.rendering.lint.problem import Problem, calls, containers, strings, t
 FROM_EVENT = ("revision", "ref")
 """The workflow parameters that an event fills."""
 
+CONSTANT = re.compile(r'"[^"\\]*"')
+"""An expression that is a text in quotes, and nothing else."""
+
 USED = re.compile(r"{{\s*(workflow|inputs)\.parameters\.([A-Za-z0-9_-]+)\s*}}")
 
 
@@ -59,9 +62,10 @@ def guarded(document: Mapping[str, Any]) -> Iterator[Problem]:
     selector = spec.get("event", {}).get("selector", "")
     for parameter in spec.get("submit", {}).get("arguments", {}).get("parameters", []):
         expression = parameter.get("valueFrom", {}).get("event")
+        path = f"spec.submit.arguments.{parameter['name']}"
         if expression is None:
-            continue
-        pattern = PUSHED_REF if parameter["name"] == "ref" else COMMIT_ID
-        if f'{expression} matches "{pattern}"' not in selector:
-            path = f"spec.submit.arguments.{parameter['name']}"
-            yield Problem("event-data", path, f'the selector must say: {expression} matches "{pattern}"')
+            yield Problem("event-data", path, "Argo's server takes `valueFrom.event` only; a constant is a text in quotes")
+        elif not CONSTANT.fullmatch(expression):
+            pattern = PUSHED_REF if parameter["name"] == "ref" else COMMIT_ID
+            if f'{expression} matches "{pattern}"' not in selector:
+                yield Problem("event-data", path, f'the selector must say: {expression} matches "{pattern}"')
