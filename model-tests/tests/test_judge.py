@@ -309,6 +309,21 @@ def test_the_command_writes_result_golden_and_message(command, tmp_path):
     assert result["environment"]["seconds"] > 0
 
 
+def test_the_message_is_written_in_place(command, tmp_path):
+    """Kubernetes mounts that one file, in a folder that is not ours to write."""
+    (tmp_path / "message.txt").write_text("")
+    before = (tmp_path / "message.txt").stat().st_ino
+    assert command()[2].startswith("PASS")
+    assert (tmp_path / "message.txt").stat().st_ino == before
+
+
+def test_a_message_that_cannot_be_left_costs_no_verdict(command, tmp_path):
+    (tmp_path / "message.txt").mkdir()
+    with pytest.raises(IsADirectoryError):  # our own look at it
+        command()
+    assert json.loads((tmp_path / "results" / "cpu.json").read_text())["verdict"] == "PASS"
+
+
 def test_a_spec_that_is_none_is_still_a_result(command):
     code, result, message = command(text='{"factory": 3}')
     assert (code, result["exit_code"], result["gates"][0]["key"]) == (3, 3, "platform.error")

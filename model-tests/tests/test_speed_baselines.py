@@ -37,17 +37,12 @@ def test_no_archive_is_no_baseline(tmp_path, content):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["../evil", "teaching/../../evil"])
+@pytest.mark.parametrize("name", ["../evil", "teaching/../../evil", "/evil"])
 def test_nothing_leaves_the_folder(tmp_path, name):
     tar = archive(tmp_path / "b.tar", (name, b"x", {}))
     with pytest.raises(ValueError, match="cannot be unpacked"):
         unpack(tar, tmp_path / "sub" / "out")
     assert not list(tmp_path.rglob("evil"))
-
-
-def test_an_absolute_path_starts_at_the_folder(tmp_path):
-    unpack(archive(tmp_path / "b.tar", ("/teaching/src/m.py", b"x", {})), tmp_path / "out")
-    assert (tmp_path / "out/teaching/src/m.py").is_file()
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])

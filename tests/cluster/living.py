@@ -131,6 +131,7 @@ def enrol(cluster: dict[str, Any], forge: Forge, folder: Path, name: str, *optio
         student.git("add", "-A")
         student.git("commit", "-qm", "Start")
     student.git("remote", "add", "origin", f"{forge.url}/{student.repository}.git")
+    student.push()
     connected = student.gpulab("project", "connect", slug, "--repository", student.repository)
     assert connected.returncode == 0, connected.stdout + connected.stderr
     return student

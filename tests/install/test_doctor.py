@@ -256,7 +256,9 @@ def requests() -> Iterator[Request]:
     yield from of_platform(
         {"GPULAB_REGISTRY": "r:5000/lab", "GPULAB_REGISTRY_INSECURE": "true", "GPULAB_S3_ENDPOINT": "s"}
     )
-    yield from of_tenant("x", config, "http://a/api/v1/events/x-ci/gpulab", Values("hush-webhook", "hush-token"))
+    yield from of_tenant(
+        "x", config, "http://a/api/v1/events/x-ci/gpulab", Values("hush-webhook", "hush-token", "hush-account")
+    )
 
 
 def test_what_is_asked() -> None:

@@ -10,6 +10,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 BRIDGE_FILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")  # policies see traffic between pods of one bridge
 RULES = f"""\
+table ip {NFT_TABLE}
+delete table ip {NFT_TABLE}
 table ip {NFT_TABLE} {{
   chain input {{
     type filter hook input priority filter;
@@ -40,8 +42,7 @@ def prepare(layout: Layout) -> None:
     run("ip", "address", "replace", f"{NODE_IP}/16", "dev", BRIDGE)
     # a fixed hardware address: a bridge otherwise takes that of its lowest port, which comes and goes with pods
     run("ip", "link", "set", BRIDGE, "address", "02:67:70:75:6c:00", "up")
-    if NFT_TABLE not in run("nft", "list", "tables"):
-        run("nft", "-f", "-", text=RULES)
+    run("nft", "-f", "-", text=RULES)
     for node in NODES:
         _make_cgroup(f"{CGROUP}/{node.name}")
 

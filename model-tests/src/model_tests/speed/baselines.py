@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from model_tests.tar_files import extract_member
+from model_tests.tar_files import OutsideError, extract_member
 
 NAMES = ("teaching", "production", "anchor")
 REASONS = (
@@ -100,5 +100,5 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise ValueError(f"the sources of the baselines are more than {LARGEST} bytes")
                 if member.isreg() or member.isdir():
                     extract_member(tar, member, folder)
-    except (tarfile.TarError, OSError) as error:
+    except (tarfile.TarError, OSError, OutsideError) as error:
         raise ValueError(f"the sources of the baselines cannot be unpacked: {error}") from error

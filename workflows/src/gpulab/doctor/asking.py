@@ -44,14 +44,15 @@ def _tenant(api: Api, seen: Snapshot, http: httpx.Client, hook: str, project: st
 
 
 def values_of(api: Api, namespace: str) -> Values:
-    """The webhook's secret and the forge's token.
+    """The webhook's secret, the forge's token, and Argo's for the webhook.
 
     Raises:
         ApiError: they may not be read.
         KeyError: a key is missing.
     """
     client = yaml.safe_load(_value(api, namespace, CLIENTS, WEBHOOK))
-    return Values(str(client["secret"]), _value(api, namespace, "gpulab-forge", "token"))
+    account = _value(api, namespace, f"{WEBHOOK}.service-account-token", "token")
+    return Values(str(client["secret"]), _value(api, namespace, "gpulab-forge", "token"), account)
 
 
 def _value(api: Api, namespace: str, name: str, key: str) -> str:

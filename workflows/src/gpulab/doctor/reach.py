@@ -22,6 +22,7 @@ class Values:
 
     webhook: str = field(repr=False)
     token: str = field(repr=False)
+    account: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,9 @@ def of_tenant(project: str, config: Mapping[str, str], hook: str, values: Values
         }
         yield Request(f"{name}webhook, {title}", hook, frozenset({good}), CONNECT, "POST", headers, PING)
     headers = {"X-GitHub-Event": "ping", "Content-Type": "application/json"}
+    if config.get("GPULAB_FORGE_KIND") == "gitea":  # see GiteaAdmin.hook
+        bearer = headers | {"Authorization": f"Bearer {values.account}"}
+        yield Request(f"{name}webhook, an event with its token", hook, frozenset({200}), CONNECT, "POST", bearer, PING)
     yield Request(f"{name}webhook, an event without signature", hook, frozenset({401}), CONNECT, "POST", headers, PING)
 
 

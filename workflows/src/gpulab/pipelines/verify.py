@@ -42,7 +42,9 @@ ACCELERATOR = ["--accelerator", "{{inputs.parameters.device}}"]
 PYTHON = ["python3", "-P", "-m"]
 """Without the working directory on the path: a `model_tests/` in a student's repository is not the harness."""
 
-JUDGE = Resources(cpu_request="500m", cpu_limit="2", memory_request="1Gi", memory_limit="4Gi")
+JUDGE = Resources(cpu_request="100m", cpu_limit="2", memory_request="512Mi", memory_limit="4Gi")
+"""Kubernetes adds up what the three ask for, although they run one after the other."""
+
 JUDGED = Resources(cpu_request="1", cpu_limit="4", memory_request="4Gi", memory_limit="16Gi")
 
 

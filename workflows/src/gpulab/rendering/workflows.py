@@ -15,10 +15,16 @@ from gpulab.rendering.yaml_text import to_yaml, to_yaml_stream
 EXAMPLE_PROJECT = "gpu-lab-1"
 """The project of the rendered example of event bindings; `gpulab project connect` renders each tenant's own."""
 
+NODE_NAMES = {("push", "verify"): "verify-{{inputs.parameters.accelerator}}"}
+"""How a fan-out's nodes are called in Argo's UI, which else shows the whole item. Hera's `annotations` are the pod's."""
+
 
 def pipeline_document(pipeline: str, settings: Settings) -> dict[str, Any]:
     """One pipeline as the dictionary that Argo reads, `metadata` first."""
     document: dict[str, Any] = PIPELINES[pipeline](settings).to_dict()
+    for template in document["spec"]["templates"]:
+        if name := NODE_NAMES.get((pipeline, template["name"])):
+            template["annotations"] = {"workflows.argoproj.io/display-name": name}
     ordered = ("apiVersion", "kind", "metadata", "spec")
     return {key: document[key] for key in ordered} | {k: v for k, v in document.items() if k not in ordered}
 

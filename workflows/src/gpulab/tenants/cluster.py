@@ -13,6 +13,7 @@ from gpulab.tenants.objects import MANAGED_BY, PROJECT, Json, labels_of
 from gpulab.tenants.project import ROLES, Tenant
 from gpulab.tenants.settings import PLATFORM, PLATFORM_NAMESPACE, Address, Platform, complete
 
+TOKEN_SECONDS = 30.0
 GONE_SECONDS = 300.0
 """A namespace is gone when its pods are; a release has 30 s to end its requests."""
 
@@ -53,6 +54,20 @@ class Cluster:
         """A Secret's values; none when it is not there."""
         found = self.api.get(path_of("v1", "Secret", namespace, name)) or {}
         return {key: base64.b64decode(value).decode() for key, value in (found.get("data") or {}).items()}
+
+    def account_token(self, namespace: str, account: str) -> str:
+        """The token of a ServiceAccount, which the cluster writes into its Secret a moment after that was made.
+
+        Raises:
+            PlatformError: it did not come.
+        """
+        name = f"{account}.service-account-token"
+        end = self.clock() + TOKEN_SECONDS
+        while not (found := self.secret(namespace, name).get("token", "")):
+            if self.clock() > end:
+                raise PlatformError(f"Secret {namespace}/{name} got no token. Type the same command again.")
+            self.sleep(0.5)
+        return found
 
     def of_platform(self, name: str, slug: str) -> dict[str, str]:
         """A key that the platform's maintainer put beside the settings: a project's own, else the common one."""

@@ -41,18 +41,18 @@ def connect(cluster: Cluster, admin: ForgeAdmin, platform: Platform, tenant: Ten
     documents = objects(platform, tenant, replace(known, bot=tokens.bot, clone=tokens.clone))
     cluster.apply(documents)
     say(f"{len(documents)} objects in {', '.join(tenant.namespace(role) for role in ROLES)}: applied")
-    for line in _on_the_forge(admin, plan, Clone(clone_url(platform, tenant), tokens.bot), known.webhook):
+    for line in _branches(admin, plan, Clone(clone_url(platform, tenant), tokens.bot)):
         say(line)
+    say(admin.hook(plan.hook, known.webhook, cluster.account_token(tenant.namespace("ci"), WEBHOOK)))
 
 
-def _on_the_forge(admin: ForgeAdmin, plan: ForgePlan, clone: Clone, secret: str) -> Iterator[str]:
+def _branches(admin: ForgeAdmin, plan: ForgePlan, clone: Clone) -> Iterator[str]:
     there = clone.heads(*(one.branch for one in plan.protections))
     for one in plan.protections:
         if one.branch not in there:
             clone.push(one.branch, store_start(clone.git), None)
             yield f"branch {one.branch}: made; it holds no release yet"
         yield admin.protect(one)
-    yield admin.hook(plan.hook, secret)
 
 
 def kept(cluster: Cluster, tenant: Tenant) -> Secrets:

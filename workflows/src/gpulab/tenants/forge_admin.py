@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from gpulab.errors import InputError
 from gpulab.forges.http import Http
 from gpulab.tenants.forge_plan import EVENTS, Protection, Tokens
 
@@ -11,7 +12,7 @@ class ForgeAdmin(Protocol):
     """One repository, with its administrator's token."""
 
     def look(self) -> None:
-        """Whether it is there and may be set up.
+        """Whether it is there, holds main, and may be set up.
 
         Raises:
             InputError: not.
@@ -27,8 +28,8 @@ class ForgeAdmin(Protocol):
     def protect(self, protection: Protection) -> str:
         """Protect a branch; what was done, in words."""
 
-    def hook(self, url: str, secret: str) -> str:
-        """Send signed events to a URL, once; what was done, in words."""
+    def hook(self, url: str, secret: str, token: str) -> str:
+        """Send events to a URL, once, signed with a secret or with Argo's bearer token; what was done, in words."""
 
     def remove_hook(self, url: str) -> str:
         """Send no more."""
@@ -38,6 +39,11 @@ class ForgeAdmin(Protocol):
 
     def remove_bot(self, name: str) -> str:
         """Take the account's rights and tokens away."""
+
+
+def without_main(repository: str) -> InputError:
+    """A forge makes the first branch that it gets the default one, and connecting makes deploy branches."""
+    return InputError(f"{repository} has no branch main yet. Type: git push origin main, then connect again")
 
 
 def put_hook(http: Http, path: str, url: str, body: Mapping[str, Any]) -> str:

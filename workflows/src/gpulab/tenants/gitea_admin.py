@@ -12,7 +12,7 @@ import httpx
 from gpulab.errors import InputError
 from gpulab.forges.gitea import headers
 from gpulab.forges.http import Http, RefusedError, api
-from gpulab.tenants.forge_admin import drop_hooks, put_hook
+from gpulab.tenants.forge_admin import drop_hooks, put_hook, without_main
 from gpulab.tenants.forge_plan import Protection, Tokens
 
 SCOPES = {"bot": "write:repository", "clone": "read:repository"}
@@ -38,6 +38,8 @@ class GiteaAdmin:
                 f"--repository {self.repository}: it is not there, or the token is not its administrator's. Make it on"
                 " the forge, then try again."
             )
+        if not self._get(f"repos/{self.repository}/branches/main"):
+            raise without_main(self.repository)
         merge = {"has_pull_requests": True, "allow_fast_forward_only_merge": True}
         self.http.ask("PATCH", f"repos/{self.repository}", merge)
 
@@ -83,10 +85,15 @@ class GiteaAdmin:
         self.http.ask("POST", path, rule | {"rule_name": protection.branch})
         return f"branch {protection.branch}: protected"
 
-    def hook(self, url: str, secret: str) -> str:
-        """See `ForgeAdmin.hook`."""
+    def hook(self, url: str, secret: str, token: str) -> str:
+        """See `ForgeAdmin.hook`.
+
+        Argo checks a signature only of a payload that it reads as GitHub's, and Gitea's `repository.created_at` is a
+        text where GitHub's is a number (Argo 4.0.5, go-playground/webhooks 6.4): 401. So the token goes along.
+        """
         config = {"url": url, "content_type": "json", "secret": secret}
-        return put_hook(self.http, self._hooks, url, {"type": "gitea", "config": config})
+        body = {"type": "gitea", "config": config, "authorization_header": f"Bearer {token}"}
+        return put_hook(self.http, self._hooks, url, body)
 
     def remove_hook(self, url: str) -> str:
         """See `ForgeAdmin.remove_hook`."""

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from gpulab.errors import InputError
 from gpulab.forges.github import headers
 from gpulab.forges.http import Http, RefusedError, api
-from gpulab.tenants.forge_admin import drop_hooks, put_hook
+from gpulab.tenants.forge_admin import drop_hooks, put_hook, without_main
 from gpulab.tenants.forge_plan import Protection, Tokens
 
 HOW = (
@@ -39,6 +39,8 @@ class GitHubAdmin:
             raise InputError(
                 f"--repository {self.repository}: the token is not its administrator's, or it is not there"
             )
+        if not self._unless_missing("GET", f"repos/{self.repository}/branches/main"):
+            raise without_main(self.repository)
         self.http.ask("PATCH", f"repos/{self.repository}", {"allow_merge_commit": True})
 
     def bot(self, wanted: str, kept: Tokens) -> tuple[str, Tokens]:
@@ -69,8 +71,8 @@ class GitHubAdmin:
             )
         return f"branch {protection.branch}: protected"
 
-    def hook(self, url: str, secret: str) -> str:
-        """See `ForgeAdmin.hook`."""
+    def hook(self, url: str, secret: str, token: str) -> str:
+        """See `ForgeAdmin.hook`; GitHub signs, and is given no token."""
         config = {"url": url, "content_type": "json", "secret": secret, "insecure_ssl": "0"}
         return put_hook(self.http, self._hooks, url, {"name": "web", "config": config})
 

@@ -133,6 +133,7 @@ def test_an_event_is_signed_with_the_clusters_secret(place: Place) -> None:
     assert len(secret) == 64
     assert headers["X-Hub-Signature-256"] == f"sha256={wanted}"
     assert headers["Content-Type"] == "application/json"
+    assert headers["Authorization"] == "Bearer of-the-account"
     assert path == "/api/v1/events/gpu-lab-1-ci/gpulab"
     assert f'"ref": "refs/heads/{TEACHING}"'.encode() in body
 

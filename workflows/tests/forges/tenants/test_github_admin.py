@@ -22,6 +22,7 @@ class GitHub:
 
     def __init__(self) -> None:
         self.hooks: list[dict[str, Any]] = []
+        self.has_main = True
         self.protections: dict[str, Any] = {}
         self.organisation = True
         self.bot_may_push = True
@@ -42,6 +43,8 @@ class GitHub:
             case (("GET" | "PATCH"), ""):
                 rights = {"admin": who == "admin", "push": who == "writes" and self.bot_may_push}
                 return httpx.Response(200, json={"full_name": REPOSITORY, "permissions": rights})
+            case ("GET", "branches", "main"):
+                return httpx.Response(200 if self.has_main else 404, json={})
             case ("PUT", "branches", branch, "protection"):
                 if body["restrictions"] and not self.organisation:
                     said = "Only organization repositories can have users and team restrictions"
@@ -113,11 +116,17 @@ def test_a_persons_repository_cannot_restrict_pushes_and_that_is_said(admin: Adm
     assert admin(Tokens()).protect(Protection(PRODUCTION, check=PROMOTION_CHECK)).endswith(": protected")
 
 
+def test_a_repository_without_main_is_told_to_get_one(admin: Admin, github: GitHub) -> None:
+    github.has_main = False
+    with pytest.raises(InputError, match="git push origin main"):
+        admin(Tokens()).look()
+
+
 def test_there_is_one_hook_and_then_none(admin: Admin, github: GitHub) -> None:
     for secret in ("one", "two"):
-        admin(Tokens()).hook(HOOK, secret)
+        admin(Tokens()).hook(HOOK, secret, "token")
     github.hooks += [{"id": 9, "config": {"url": HOOK}}, {"id": 10, "config": {"url": "https://ci.example"}}]
-    admin(Tokens()).hook(HOOK, "three")
+    admin(Tokens()).hook(HOOK, "three", "token")
     config = {"url": HOOK, "content_type": "json", "secret": "three", "insecure_ssl": "0"}
     wanted = {"name": "web", "active": True, "events": ["push", "pull_request"], "config": config, "id": 1}
     assert github.hooks == [wanted, {"id": 10, "config": {"url": "https://ci.example"}}]

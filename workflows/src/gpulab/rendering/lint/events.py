@@ -64,7 +64,9 @@ def guarded(document: Mapping[str, Any]) -> Iterator[Problem]:
         expression = parameter.get("valueFrom", {}).get("event")
         path = f"spec.submit.arguments.{parameter['name']}"
         if expression is None:
-            yield Problem("event-data", path, "Argo's server takes `valueFrom.event` only; a constant is a text in quotes")
+            yield Problem(
+                "event-data", path, "Argo's server takes `valueFrom.event` only; a constant is a text in quotes"
+            )
         elif not CONSTANT.fullmatch(expression):
             pattern = PUSHED_REF if parameter["name"] == "ref" else COMMIT_ID
             if f'{expression} matches "{pattern}"' not in selector:
