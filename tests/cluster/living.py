@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from .installing import NODE_PORT
+
 PATIENCE = 900
 """Seconds for a run on two cores; nothing here asserts a time."""
 
@@ -80,6 +82,11 @@ class Student:
             f"{context} of {revision[:12]} in {self.repository}",
         )
 
+    def leave(self) -> None:
+        """Everything that connecting made is taken away again."""
+        done = self.gpulab("project", "disconnect", self.slug, "--repository", self.repository, "--yes", self.slug)
+        assert done.returncode == 0, done.stderr
+
     def head(self, branch: str) -> str:
         """The commit of a branch on the forge."""
         self.git("fetch", "-q", "origin", branch)
@@ -130,8 +137,11 @@ def enrol(cluster: dict[str, Any], forge: Forge, folder: Path, name: str, *optio
     if student.git("status", "--porcelain"):
         student.git("add", "-A")
         student.git("commit", "-qm", "Start")
+    student.edit("gitops/overlays/production/resources.yaml", 'cpu: "1"', "cpu: 100m")  # all of it runs on two cores
     student.git("remote", "add", "origin", f"{forge.url}/{student.repository}.git")
     student.push()
     connected = student.gpulab("project", "connect", slug, "--repository", student.repository)
     assert connected.returncode == 0, connected.stdout + connected.stderr
+    token = kubectl(cluster, "create", "token", "gpulab-student", "-n", f"{slug}-ci", "--duration=8h").strip()
+    environment |= {"GPULAB_ARGO_URL": f"http://{cluster['node_ip']}:{NODE_PORT}", "GPULAB_ARGO_TOKEN": token}
     return student

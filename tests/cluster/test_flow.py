@@ -4,12 +4,13 @@ import json
 import secrets
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from .installing import NODE_PORT, install, write_overlay
+from .installing import install, write_overlay
 from .living import Forge, Student, enrol, kubectl, objects, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2400), pytest.mark.xdist_group("cluster")]
@@ -36,8 +37,10 @@ def platform(cluster, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def student(cluster, forge, platform, tmp_path_factory) -> Student:
-    return enrol(cluster, forge, tmp_path_factory.mktemp("student"), f"Live {secrets.token_hex(3)}")
+def student(cluster, forge, platform, tmp_path_factory) -> Iterator[Student]:
+    student = enrol(cluster, forge, tmp_path_factory.mktemp("student"), f"Live {secrets.token_hex(3)}")
+    yield student
+    student.leave()
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +68,6 @@ def explained(cluster, student: Student) -> str:
     return "\n".join(lines)
 
 
-def token_of(cluster, student: Student) -> str:
-    """The student's own token for Argo."""
-    return kubectl(cluster, "create", "token", "gpulab-student", "-n", f"{student.slug}-ci").strip()
-
-
 def test_a_push_is_judged_released_and_answered_for(cluster, student, released):
     deploy = wait_for(lambda: student.head("deploy/teaching"), "deploy/teaching")
     state, words = student.settled(deploy, "gpulab/sync-teaching")
@@ -83,8 +81,8 @@ def test_a_push_is_judged_released_and_answered_for(cluster, student, released):
 
 
 def test_the_report_opens_with_the_students_own_token(cluster, student, released):
-    base, namespace = f"http://{cluster['node_ip']}:{NODE_PORT}", f"{student.slug}-ci"
-    headers = {"Authorization": f"Bearer {token_of(cluster, student)}"}
+    base, namespace = student.environment["GPULAB_ARGO_URL"], f"{student.slug}-ci"
+    headers = {"Authorization": f"Bearer {student.environment['GPULAB_ARGO_TOKEN']}"}
     runs = httpx.get(f"{base}/api/v1/workflows/{namespace}", headers=headers, timeout=30).json()["items"]
     run = next(one for one in runs if one["metadata"]["name"].startswith(f"push-{released[:12]}"))
     node = next(one for one in run["status"]["nodes"].values() if one["displayName"] == "release")
