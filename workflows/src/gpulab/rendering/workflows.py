@@ -16,7 +16,7 @@ EXAMPLE_PROJECT = "gpu-lab-1"
 """The project of the rendered example of event bindings; `gpulab project connect` renders each tenant's own."""
 
 NODE_NAMES = {("push", "verify"): "verify-{{inputs.parameters.accelerator}}"}
-"""How a fan-out's nodes are called in Argo's UI, which else shows the whole item. Hera's `annotations` are the pod's."""
+"""How a fan-out's nodes are called in Argo's UI, which else shows the item. Hera's own `annotations` are the pod's."""
 
 
 def pipeline_document(pipeline: str, settings: Settings) -> dict[str, Any]:
