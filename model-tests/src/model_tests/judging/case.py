@@ -152,7 +152,7 @@ def _judged(
     if spec.int8:
         more, parts["int8"] = int8_gates(_compared(case, spec.int8))
         gates += more
-    known, alone = Result.of(accelerator, gates, **parts).content, answer(produced)
+    known, alone = Result.of(accelerator, gates, **parts).content, answer(produced, spec.memory_gib * GIB)
     allowed = tolerance(spec.serving_dtype, known)
     gates.append(single_gate(alone, found.output, allowed))
     timed = Trial(spec, accelerator, produced, record.speed, allowed)

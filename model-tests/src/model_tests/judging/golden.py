@@ -22,10 +22,11 @@ FEWEST_ROUNDOFFS = 100.0
 LOSS_FACTOR = 4.0
 
 
-def answer(produced: Path) -> Tensor | None:
-    """Return the model's answer to the first row alone, None when it is missing."""
+def answer(produced: Path, most: float) -> Tensor | None:
+    """Return the answer to the first row alone; None when it is missing, damaged or larger than `most` bytes."""
     try:
-        return files.run(produced, "golden", None, frozenset({torch.float32})).output
+        files.check_size(produced / f"{files.GOLDEN}.pt", most)
+        return files.run(produced, files.GOLDEN, None, frozenset({torch.float32})).output
     except DamagedError:
         return None
 
