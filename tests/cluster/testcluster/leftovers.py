@@ -1,6 +1,7 @@
 """What a cluster has left on the machine; `down` must leave an empty list."""
 
 import re
+import shlex
 from pathlib import Path
 
 from testcluster import host, processes
@@ -60,7 +61,7 @@ def delete_chains() -> None:
     """Rules that jump to our chains, then the chains, then the sets that they used."""
     for table, _ in chains():
         for rule in host.run("iptables", "--table", table, "--list-rules").splitlines():
-            words = rule.split()
+            words = shlex.split(rule)  # a comment is one word
             target = words[words.index("-j") + 1] if "-j" in words else ""
             if rule.startswith("-A") and not OURS.match(words[1]) and OURS.match(target):
                 host.run("iptables", "--table", table, "-D", *words[1:], check=False)

@@ -99,7 +99,8 @@ def stages(layout: Layout, program: Program) -> list[list[Part]]:
     return [
         [etcd, *services(layout, program), *runtimes],
         [apiserver],
-        [*control, *kubelets, *network_parts(layout, program)],
+        [*control, *kubelets],
+        network_parts(layout, program),  # kube-router looks for its node as it starts
     ]
 
 
