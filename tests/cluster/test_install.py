@@ -10,6 +10,12 @@ from .installing import install, write_overlay
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
 
+RUNTIME_CLASS = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
 TENANT = {"gpulab/project": "probe", "gpulab/role": "production"}
 
 
@@ -21,10 +27,10 @@ def overlay(cluster, tmp_path_factory):
 
 
 @pytest.fixture
-def gpulab(cluster):
+def gpulab(cluster, tmp_path):
     def call(*words):
         line = [sys.executable, "-m", "gpulab.cli", *words]
-        environment = {"KUBECONFIG": cluster["kubeconfig"], "PATH": "/usr/bin:/bin"}
+        environment = {"KUBECONFIG": cluster["kubeconfig"], "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
         return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
 
     return call
@@ -95,6 +101,7 @@ def test_the_api_server_refuses_tags_and_other_ways_to_a_gpu(overlay, apply, clu
         assert apply(namespace).returncode == 0
         assert "pinned by digest" in apply(pod("tag", tag)).stderr
         assert "NVIDIA_VISIBLE_DEVICES" in apply(pod("env", digest, env=everything)).stderr
+        assert apply(RUNTIME_CLASS).returncode == 0
         assert "runtimeClassName" in apply(pod("class", digest, runtimeClassName="nvidia")).stderr
         assert apply(pod("right", digest)).returncode == 0
     finally:
