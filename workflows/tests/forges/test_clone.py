@@ -64,6 +64,19 @@ def test_a_branch_is_named_as_a_whole(bare: Git) -> None:
     assert Clone(bare.folder.as_uri()).heads("x") == {"x": commit}
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085"])
+def test_a_ref_and_a_path_are_one_line(bare: Git, end: str) -> None:
+    """Neither a second branch, nor an object to ask for, can be written into a name."""
+    commit = new_commit(bare, {f"a{end}?{'f' * 40}": b"1"}, "one", None)
+    bare.run("update-ref", f"refs/heads/main{end}x", commit)
+    clone = Clone(bare.folder.as_uri())
+    assert clone.heads() == {f"main{end}x": commit}
+    assert clone.fetched(commit) == commit
+    clone.blobs(commit)
+    assert clone.git.run("ls-tree", commit).returncode == 0
+    assert clone.git.text("rev-list", "--objects", "--missing=print", commit).count("\n?") == 0
+
+
 def test_the_start_is_the_same_everywhere(bare: Git) -> None:
     assert store_start(bare) == START
     assert bare.text("cat-file", "-t", START) == "commit"

@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from gpulab.errors import PlatformError
+from gpulab.forges import contents
 from gpulab.forges.http import BUDGET_SECONDS, FIRST_PAUSE, LONGEST_PAUSE
 from gpulab.forges.local.git import Git
 from gpulab.forges.writing import moved
@@ -59,9 +60,7 @@ class Clone:
     def heads(self, *branches: str) -> dict[str, str]:
         """The branches (all when none is named) and their commits, as they are now."""
         wanted = [f"refs/heads/{branch}" for branch in branches]
-        told = self._network("ls-remote", "--heads", ORIGIN, *wanted).stdout.decode(errors="surrogateescape")
-        rows = [line.partition("\t") for line in told.splitlines()]
-        heads = {ref.removeprefix("refs/heads/"): commit for commit, _, ref in rows}
+        heads = contents.heads(self._network("ls-remote", "--heads", ORIGIN, *wanted).stdout)
         return {branch: commit for branch, commit in heads.items() if not branches or branch in branches}
 
     def fetched(self, revision: str) -> str | None:
@@ -80,7 +79,7 @@ class Clone:
     def blobs(self, revision: str) -> None:
         """Fetch all files of a commit at once; git alone would ask for each of them."""
         listed = self.git.text("rev-list", "--objects", "--no-walk", "--missing=print", revision)
-        missing = [line[1:] for line in listed.splitlines() if line.startswith("?")]
+        missing = [line[1:] for line in listed.split("\n") if line.startswith("?")]  # paths may hold other ends of line
         if missing:
             fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin", ORIGIN)
             self._network("-c", "fetch.negotiationAlgorithm=noop", *fetch, stdin="\n".join(missing).encode())

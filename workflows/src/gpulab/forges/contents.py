@@ -10,6 +10,15 @@ from model_tests.tar_files import OutsideError, extract
 from gpulab.forges.local.git import Git
 
 
+def heads(told: bytes) -> dict[str, str]:
+    """Branches and their commits, from lines of a commit's 40 digits, one space or tab, and a ref.
+
+    So print `for-each-ref` and `ls-remote`. A ref may hold what Unicode calls an end of line.
+    """
+    lines = told.decode(errors="replace").split("\n")
+    return {line[41:].removeprefix("refs/heads/"): line[:40] for line in lines if line}
+
+
 def history(git: Git, ref: str) -> list[str]:
     """The first parents of a ref, newest first; empty when there is none."""
     done = git.run("rev-list", "--first-parent", ref, "--", check=False)

@@ -39,9 +39,7 @@ class LocalForge:
 
     def heads(self) -> dict[str, str]:
         """See `Forge.heads`."""
-        told = self.git.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
-        rows = [row.partition(" ") for row in told.split("\n") if row]  # a ref may hold Unicode's ends of line
-        return {ref.removeprefix("refs/heads/"): commit for commit, _, ref in rows}
+        return contents.heads(self.git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads").stdout)
 
     def history(self, branch: str) -> list[str]:
         """See `Forge.history`."""
