@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "gpulab"
 MODEL_TESTS = Path(__file__).parents[2] / "model-tests" / "src" / "model_tests"
 
 LAYERS = [
-    {"errors", "__init__", "system"},
+    {"errors", "__init__", "names", "retry_after", "system"},
     {"files", "home", "events", "kubernetes", "node_names", "weights"},
     {"contract", "faults", "hardware"},
     {"rendering"},

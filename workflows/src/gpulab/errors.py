@@ -1,6 +1,7 @@
 """Errors that a person reads: one sentence, what to do next, and an exit code."""
 
 import contextlib
+import re
 from pathlib import Path
 
 
@@ -30,6 +31,11 @@ def one_line(message: str, limit: int) -> str:
     message = " ".join(message.split())
     end = limit * 3 // 10
     return message if len(message) <= limit else f"{message[: limit - end - 3]} … {message[-end:]}"
+
+
+def without_credentials(url: str) -> str:
+    """A URL as it may be shown: a password must not get into a log."""
+    return re.sub(r"//[^/]*@", "//…@", url)
 
 
 def leave_message(path: str | None, message: str) -> None:

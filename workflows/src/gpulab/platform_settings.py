@@ -8,16 +8,16 @@ from gpulab.contract.lanes import lanes
 from gpulab.errors import PlatformError
 from gpulab.images.buildkit import BuildSettings, Mode
 from gpulab.images.buildkit.settings import MODES
+from gpulab.names import LABEL, SLUG
 
 BY_DIGEST = r"[a-z0-9][a-zA-Z0-9.:/_-]*@sha256:[0-9a-f]{64}"
-NAMESPACE = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 URL = r"https?://[A-Za-z0-9.:\[\]_-]+(?:/[A-Za-z0-9._~/-]*)?"
 """No user, password, query or `$`: these values stand in pods' arguments and in Git's settings."""
 
 REQUIRED: Mapping[str, tuple[str, str]] = {
-    "GPULAB_PROJECT": (r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?", "the project's slug"),
-    "GPULAB_NAMESPACE": (NAMESPACE, "the namespace of its pipelines"),
-    "GPULAB_BUILD_NAMESPACE": (NAMESPACE, "the namespace of its build pods"),
+    "GPULAB_PROJECT": (SLUG, "the project's slug"),
+    "GPULAB_NAMESPACE": (LABEL, "the namespace of its pipelines"),
+    "GPULAB_BUILD_NAMESPACE": (LABEL, "the namespace of its build pods"),
     "GPULAB_IMAGE": (r"[a-z0-9][a-z0-9.:/_-]*[a-z0-9]", "an image repository without tag or digest"),
     "GPULAB_FORGE_CLONE": (URL, "a clone URL without credentials"),
     "GPULAB_BUILDKIT_IMAGE": (BY_DIGEST, "an image by digest"),

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from gpulab.contract.finding import Finding
@@ -21,12 +22,8 @@ def committed_findings(root: Path, paths: Iterable[str]) -> list[Finding]:
 
 def tracked_findings(root: Path) -> list[Finding]:
     """The same of a working tree: what the next commit would hold, and what commits not yet pushed hold."""
-    trouble = _trouble(root)
-    if trouble:
-        return [Finding("error", ".git", "", f"git does not read it: {trouble}", "Do what git says there.")]
     if _git(root, "rev-parse", "--git-dir") is None:
-        message = "the project is no git repository, and git push is how it is released"
-        return [Finding("warning", ".git", "", message, "Type: git init -b main && git add -A && git commit -m Start")]
+        return [_unread(root)]
     sizes = dict(tracked_files(root))
     found = [finding for path, size in sorted(sizes.items()) for finding in _finding(root, path, size)]
     return [*found, *(_in_history(one) for one in _unpushed(root) if not heavy(one.path, sizes.get(one.path, 0)))]
@@ -70,11 +67,14 @@ def _finding(root: Path, path: str, size: int) -> Iterator[Finding]:
         yield link
 
 
-def _trouble(root: Path) -> str:
-    try:
-        return Git(root).trouble
-    except PlatformError:  # no git here: there is nothing to ask
-        return ""
+def _unread(root: Path) -> Finding:
+    trouble = ""
+    with suppress(PlatformError):  # no git here: there is nothing to ask
+        trouble = Git(root).trouble
+    if trouble:
+        return Finding("error", ".git", "", f"git does not read it: {trouble}", "Do what git says there.")
+    message = "the project is no git repository, and git push is how it is released"
+    return Finding("warning", ".git", "", message, "Type: git init -b main && git add -A && git commit -m Start")
 
 
 def _size(path: Path) -> int:

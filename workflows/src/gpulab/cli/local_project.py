@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.cli.provable import refuse_unprovable
+from gpulab.clusters.local import LocalCluster
 from gpulab.contract.lab import Lab
 from gpulab.contract.read import read_lab
 from gpulab.engines.attempts import runs_named
@@ -25,7 +26,6 @@ from gpulab.forges.local.git import Git
 from gpulab.forges.local.outbox import aside
 from gpulab.forges.protocol import Status
 from gpulab.home import FOLDER, Home
-from gpulab.platform import Platform, local_platform
 from gpulab.reconcile import missed
 
 SYNCED = ("source", "digest", "revision")
@@ -57,13 +57,8 @@ class LocalProject:
         return working_tree(self.root)
 
     @property
-    def platform(self) -> Platform:
-        """Forge, image store and clusters; the forge's events start runs."""
-        return local_platform(self.home, lambda event: deliver(self.home, self.slug, event))
-
-    @property
     def forge(self) -> LocalForge:
-        """See `Project.forge`."""
+        """See `Project.forge`; its events start runs."""
         return LocalForge(self.home, lambda event: deliver(self.home, self.slug, event))
 
     @property
@@ -144,7 +139,7 @@ class LocalProject:
         Raises:
             PlatformError: naming the file, when it is not what a sync writes.
         """
-        release = self.platform.cluster(environment).current()
+        release = LocalCluster(self.home, environment).current()
         fine = isinstance(release, Mapping) and all(isinstance(release.get(key), str) for key in SYNCED)
         if release is not None and not fine:
             path = self.home.cluster(environment) / "release.json"

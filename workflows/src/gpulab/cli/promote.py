@@ -37,10 +37,11 @@ def refuse_unseen(forge: Forge, release: Release, commit: str, merge: bool) -> N
     Raises:
         InputError: it runs another commit than the one named, or another promotion is open and none was named.
     """
-    source, others = release.source[:12], asking_for_another(forge, release)
+    source = release.source[:12]
     if commit and not release.source.startswith(commit):
         raise InputError(f"teaching runs {source} now, not {commit[:12]}. To see its promotion: gpulab promote")
-    if merge and not commit and others:
+    others = asking_for_another(forge, release) if merge and not commit else []
+    if others:
         raise InputError(
             f"pull request {others[0].number} ({others[0].title}) is open, and teaching runs {source} now. "
             f"To merge that: gpulab promote {source} --merge"

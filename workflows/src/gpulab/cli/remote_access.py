@@ -14,7 +14,7 @@ from pathlib import Path
 from gpulab.cli.remote_project import RemoteProject
 from gpulab.engines.argo import paths, settings
 from gpulab.engines.argo.engine import ArgoEngine
-from gpulab.errors import InputError
+from gpulab.errors import InputError, without_credentials
 from gpulab.forges.connected import hosted_forge
 from gpulab.forges.http import RefusedError
 from gpulab.forges.local.connect import working_tree
@@ -66,9 +66,9 @@ def address(url: str) -> Address:
     path = web["path"] if web else (ssh["path"] or ssh["place"]) if ssh else ""
     parts = path.removesuffix("/").removesuffix(".git").strip("/").split("/")
     if len(parts) < 2:
-        shown = re.sub(r"//[^/@]*@", "//…@", url)
+        found = without_credentials(url)
         raise InputError(
-            f"remote {ORIGIN}: found {shown!r}, allowed: https://FORGE/OWNER/NAME.git or git@FORGE:OWNER/NAME"
+            f"remote {ORIGIN}: found {found!r}, allowed: https://FORGE/OWNER/NAME.git or git@FORGE:OWNER/NAME"
         )
     root = f"{web['scheme']}://{web['place']}" if web else f"https://{ssh['host'] or ssh['name']}" if ssh else ""
     return Address("/".join([root, *parts[:-2]]), "/".join(parts[-2:]))

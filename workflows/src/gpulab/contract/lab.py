@@ -23,6 +23,7 @@ from gpulab.contract.kinds import (
     Text,
     Unique,
 )
+from gpulab.names import SLUG
 
 
 class Project(Table):
@@ -30,7 +31,7 @@ class Project(Table):
 
     name: Text = Field(description="text of one line, up to 120 characters", examples=["GPU Lab 1"])
     slug: str = Field(
-        pattern=r"^[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?$",
+        pattern=rf"^{SLUG}$",
         description="a DNS label: lower-case letters, digits and '-', starting with a letter, up to 40 characters",
         examples=["gpu-lab-1"],
     )

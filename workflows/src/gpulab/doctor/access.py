@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from gpulab.doctor.check import Check
 from gpulab.doctor.snapshot import Question, Snapshot
-from gpulab.pipelines.settings import Settings
+from gpulab.tenants.rbac import EXECUTOR, PIPELINE, STUDENT, WEBHOOK
 
-PIPELINE = Settings().service_account
 ARGO = "argoproj.io"
 NEEDED: tuple[tuple[str, str, str, str, str], ...] = (
     (PIPELINE, "ci", "create", ARGO, "workflowtaskresults"),
@@ -18,12 +17,12 @@ NEEDED: tuple[tuple[str, str, str, str, str], ...] = (
     (PIPELINE, "teaching", "patch", "", "services"),
     (PIPELINE, "production", "patch", "apps", "deployments"),
     (PIPELINE, "production", "patch", "", "services"),
-    ("gpulab-webhook", "ci", "list", ARGO, "workfloweventbindings"),
-    ("gpulab-webhook", "ci", "create", ARGO, "workflows"),
-    ("gpulab-webhook", "", "get", ARGO, "clusterworkflowtemplates"),
-    ("gpulab-student", "ci", "get", ARGO, "workflows"),
-    ("gpulab-student", "ci", "get", "", "pods/log"),
-    ("gpulab-executor", "ci", "create", ARGO, "workflowtaskresults"),
+    (WEBHOOK, "ci", "list", ARGO, "workfloweventbindings"),
+    (WEBHOOK, "ci", "create", ARGO, "workflows"),
+    (WEBHOOK, "", "get", ARGO, "clusterworkflowtemplates"),
+    (STUDENT, "ci", "get", ARGO, "workflows"),
+    (STUDENT, "ci", "get", "", "pods/log"),
+    (EXECUTOR, "ci", "create", ARGO, "workflowtaskresults"),
 )
 """Account of `<slug>-ci`, role of the namespace ("" = the cluster), verb, API group, resource."""
 
@@ -32,10 +31,10 @@ FORBIDDEN: tuple[tuple[str, str, str, str, str], ...] = (
     (PIPELINE, "production", "get", "", "secrets"),
     (PIPELINE, "ci", "create", "", "pods"),
     (PIPELINE, "", "list", "", "secrets"),
-    ("gpulab-student", "ci", "create", ARGO, "workflows"),
-    ("gpulab-student", "ci", "list", "", "secrets"),
-    ("gpulab-student", "ci", "create", "", "pods"),
-    ("gpulab-webhook", "ci", "get", "", "secrets"),
+    (STUDENT, "ci", "create", ARGO, "workflows"),
+    (STUDENT, "ci", "list", "", "secrets"),
+    (STUDENT, "ci", "create", "", "pods"),
+    (WEBHOOK, "ci", "get", "", "secrets"),
 )
 """A right among these lets a student's manifest, or a student, read or run what is not theirs."""
 

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gpulab.errors import InputError, PlatformError
+from gpulab.errors import InputError, PlatformError, without_credentials
 from gpulab.events import PushEvent
+from gpulab.names import LABEL
 
 EVENTS_URL, TOKEN, SECRET = "GPULAB_EVENTS_URL", "GPULAB_TOKEN", "GPULAB_WEBHOOK_SECRET"
-ENDPOINT = r"/api/v1/events/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?/gpulab"
+ENDPOINT = rf"/api/v1/events/{LABEL}/gpulab"
 HERE = ("localhost", "127.0.0.1", "::1")
 SECONDS = 30
 
@@ -95,8 +96,9 @@ def _endpoint(url: str) -> str:
     except ValueError:
         safe = whole = False
     if not (safe and whole and "@" not in parts.netloc and re.fullmatch(ENDPOINT, parts.path)):
-        found = re.sub(r"//[^/]*@", "//…@", url)  # a password must not get into a log
-        raise InputError(f"{EVENTS_URL}: found {found!r}, allowed: {expected} (http only on this machine)")
+        raise InputError(
+            f"{EVENTS_URL}: found {without_credentials(url)!r}, allowed: {expected} (http only on this machine)"
+        )
     return url
 
 

@@ -1,10 +1,14 @@
 """What every engine can do, and the status it reports: Argo's words in Argo's shape."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
+
+from gpulab.errors import InputError
+from gpulab.names import LABEL
 
 Json = dict[str, Any]
 SCHEMA = "gpulab/run/v1"
@@ -97,6 +101,17 @@ class Change:
     phase: Phase
     message: str
     log: Path | None = None
+
+
+def run_name(name: str) -> str:
+    """The name of a run, which becomes a part of paths.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not re.fullmatch(LABEL, name):
+        raise InputError(f"{name!r} is no run's name: lower-case letters, digits and '-', at most 63")
+    return name
 
 
 class Engine(Protocol):

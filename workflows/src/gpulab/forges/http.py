@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from gpulab.errors import PlatformError
+from gpulab.retry_after import retry_after
 
 BUDGET_SECONDS = 90.0
 """For one question with all its tries: a step has five minutes, and is itself tried three times."""
@@ -77,7 +78,8 @@ class Http:
             answer, trouble = self._try(method, path, body, query)
             if answer is not None and not _worth_another_try(answer):
                 return answer
-            wait = max(pause, _asked_to_wait(answer))
+            told = None if answer is None else retry_after(answer)
+            wait = max(pause, told or 0.0)
             if (once and not _not_done(answer, trouble)) or self.clock() + wait > ends:
                 raise PlatformError(f"{asked}: {_said(answer, trouble)}. Try again later.")
             self.sleep(wait)
@@ -114,12 +116,6 @@ def _worth_another_try(answer: httpx.Response) -> bool:
         "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
     )
     return limited or answer.status_code in (408, 429) or answer.status_code >= 500
-
-
-def _asked_to_wait(answer: httpx.Response | None) -> float:
-    """Seconds that the forge asks for: `Retry-After`, as a number (a date is not used by the forges)."""
-    asked = answer.headers.get("retry-after", "") if answer is not None else ""
-    return float(asked) if asked.isascii() and asked.isdigit() else 0.0
 
 
 def _not_done(answer: httpx.Response | None, trouble: Exception | None) -> bool:

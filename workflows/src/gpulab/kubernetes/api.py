@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from gpulab.errors import PlatformError
+from gpulab.retry_after import retry_after
 
 Json = dict[str, Any]
 FIELD_MANAGER = "gpulab"
@@ -19,6 +20,8 @@ PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each further attempt; a `Retry-After` of the server counts instead, up to LONGEST_PAUSE."""
 
 LONGEST_PAUSE = 15.0
+GONE = "unable to retrieve container logs"
+"""A kubelet's answer, with status 200, for a container that it has removed already."""
 
 
 class ApiError(PlatformError):
@@ -63,7 +66,7 @@ class Api:
     def text(self, path: str, **params: str) -> str:
         """A sub-resource that is no JSON, e.g. a log; empty when there is none."""
         answer = self._send("GET", path, params=params)
-        return answer.text if answer.is_success else ""
+        return answer.text if answer.is_success and not answer.text.startswith(GONE) else ""
 
     def create(self, path: str, document: Mapping[str, Any]) -> None:
         """Create an object in a collection; there is none of its name yet, or it is this very one.
@@ -125,8 +128,8 @@ def _is_busy(answer: httpx.Response) -> bool:
 
 
 def _pause(answer: httpx.Response, pause: float) -> float:
-    asked = answer.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_PAUSE) if asked.isdigit() else pause
+    asked = retry_after(answer)
+    return pause if asked is None else min(asked, LONGEST_PAUSE)
 
 
 def _status(answer: httpx.Response) -> Json:

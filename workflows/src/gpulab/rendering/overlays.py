@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory, gettempdir
 from gpulab.contract.finding import ContractError, Finding
 from gpulab.contract.read import read_lab
 from gpulab.contract.words import shown
+from gpulab.names import SLUG
 from gpulab.rendering.kustomizations import Kustomization
 from gpulab.rendering.kustomize import build
 from gpulab.rendering.read_kustomizations import read_build
 
-_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
+_NAME = re.compile(SLUG)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 

@@ -8,17 +8,18 @@ from typing import Any
 from gpulab.contract.kinds import REPOSITORY
 from gpulab.errors import InputError
 from gpulab.events import COMMIT_ID, ENVIRONMENTS
+from gpulab.names import LABEL, SLUG
 
 SCHEMA = "gpulab/release/v1"
 MANIFESTS = "manifests.yaml"
 RELEASE = "release.json"
 PATTERNS = {
-    "project": r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+    "project": SLUG,
     "source": COMMIT_ID[1:-1],
     "environment": "|".join(ENVIRONMENTS),
     "repository": REPOSITORY[1:-1],
     "digest": r"sha256:[0-9a-f]{64}",
-    "run": r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+    "run": LABEL,
     "accelerator": r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?",
 }
 

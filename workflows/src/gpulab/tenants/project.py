@@ -4,13 +4,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from gpulab.contract.lab import Project
 from gpulab.errors import InputError
+from gpulab.names import SLUG
 from gpulab.rendering.overlays import namespace_of
 
 ROLES = ("ci", "build", "teaching", "production")
 RELEASED = ("teaching", "production")
-SLUG = next(str(one.pattern) for one in Project.model_fields["slug"].metadata if hasattr(one, "pattern"))
 REPOSITORY = r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}"
 LONGEST_BOT = 40
 """Gitea's limit for a user's name."""

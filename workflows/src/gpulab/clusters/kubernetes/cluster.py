@@ -22,9 +22,6 @@ LOG_LINES = 5
 NOT_VALID = (400, 422)
 """Answers that say the document is at fault: malformed, or an immutable field was changed."""
 
-GONE = "unable to retrieve container logs"
-"""What a kubelet gives, with status 200, for a container that it has removed already."""
-
 
 @dataclass(frozen=True)
 class KubernetesCluster:
@@ -125,7 +122,6 @@ class KubernetesCluster:
         path = f"{path_of('v1', 'Pod', self.namespace, found.pod)}/log"
         for previous in ("true", "false"):
             told = self.api.text(path, container=found.container, tailLines=str(LOG_LINES), previous=previous)
-            lines = [line.strip() for line in told.splitlines() if line.strip()]
-            if lines and not lines[-1].startswith(GONE):
+            if lines := [line.strip() for line in told.splitlines() if line.strip()]:
                 return f": {lines[-1][:200]}"
         return ""

@@ -3,7 +3,6 @@
 See https://argo-workflows.readthedocs.io/en/latest/rest-api/.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -18,10 +17,9 @@ from gpulab.engines.argo.settings import ArgoSettings
 from gpulab.engines.argo.status import below, run_status
 from gpulab.engines.changes import changes
 from gpulab.engines.errors import AlreadyExists, RunNotFound
-from gpulab.engines.protocol import Change, Phase, RunStatus
+from gpulab.engines.protocol import Change, Phase, RunStatus, run_name
 from gpulab.errors import InputError, PlatformError
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 POLL_SECONDS = 2.0
 
 
@@ -40,7 +38,7 @@ class ArgoEngine:
 
     def submit(self, name: str, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         """Create a Workflow that refers to the template, which is in the cluster (see `Engine.submit`)."""
-        body = {"workflow": referring(_named(name), template["metadata"]["name"], parameters)}
+        body = {"workflow": referring(run_name(name), template["metadata"]["name"], parameters)}
         try:
             self._server.ask("POST", paths.workflows(self.settings.namespace), body=body)
         except Conflict:
@@ -84,7 +82,7 @@ class ArgoEngine:
             RunNotFound: there is none of that name, or it was cleared away.
         """
         try:
-            return run_status(self._server.ask("GET", paths.workflow(self.settings.namespace, _named(name))))
+            return run_status(self._server.ask("GET", paths.workflow(self.settings.namespace, run_name(name))))
         except NotFound:
             raise RunNotFound(f"the cluster has no run {name}: never started, or cleared away since") from None
 
@@ -121,9 +119,3 @@ class ArgoEngine:
     def page(self, name: str) -> str:
         """Where a person looks at a run."""
         return paths.page(self.settings.url, self.settings.namespace, name)
-
-
-def _named(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InputError(f"{name!r} is no run's name: lower-case letters, digits and '-', at most 63")
-    return name

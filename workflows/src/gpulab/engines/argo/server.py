@@ -10,6 +10,7 @@ import httpx
 
 from gpulab.engines.argo.settings import CA_FILE, NAMESPACE, TOKEN, URL, ArgoSettings
 from gpulab.errors import InputError, PlatformError
+from gpulab.retry_after import retry_after
 
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between tries; a server that restarts is back within them."""
@@ -99,7 +100,8 @@ class Server:
                 answer = once()
                 if answer.status_code not in TROUBLE:
                     return self._accepted(answer)
-                said, asked = f"status {answer.status_code}{reason(answer)}", retry_after(answer)
+                said = f"status {answer.status_code}{reason(answer)}"
+                asked = min(retry_after(answer) or 0.0, LONGEST_PAUSE)
             except httpx.TransportError as error:
                 said = str(error) or type(error).__name__
                 self._refuse_foreign_certificate(said)
@@ -136,9 +138,3 @@ def reason(answer: httpx.Response) -> str:
     except (ValueError, AttributeError, httpx.ResponseNotRead):
         return ""
     return f": {str(said)[:300]}" if said else ""
-
-
-def retry_after(answer: httpx.Response) -> float:
-    """The seconds that a server asks to wait, within reason; 0 when it asks for none."""
-    asked = answer.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_PAUSE) if asked.isdigit() else 0.0

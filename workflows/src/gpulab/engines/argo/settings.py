@@ -1,13 +1,12 @@
 """Where Argo's server is and who asks: from the environment, the token from a variable or a file."""
 
-import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gpulab.errors import InputError
+from gpulab.errors import InputError, without_credentials
 
 URL, NAMESPACE = "GPULAB_ARGO_URL", "GPULAB_NAMESPACE"
 TOKEN, TOKEN_FILE, CA_FILE = "GPULAB_ARGO_TOKEN", "GPULAB_ARGO_TOKEN_FILE", "GPULAB_ARGO_CA_FILE"
@@ -96,6 +95,6 @@ def _url(url: str) -> str:
     except ValueError:
         fine = False
     if not fine or "@" in parts.netloc or parts.query or parts.fragment:
-        found = re.sub(r"//[^/]*@", "//…@", url)  # a password must not get into a log
+        found = without_credentials(url)
         raise InputError(f"{URL}: found {found!r}, allowed: {expected}, without user, query and fragment")
     return url.rstrip("/")

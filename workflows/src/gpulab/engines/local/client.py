@@ -1,7 +1,6 @@
 """The local engine as its users see it: submit, follow, cancel, results."""
 
 import os
-import re
 import shutil
 import time
 import uuid
@@ -17,10 +16,9 @@ from gpulab.engines.local import detach, record
 from gpulab.engines.local.artifacts import ArtifactError, ArtifactStore
 from gpulab.engines.local.manifest import workflow
 from gpulab.engines.local.settings import EngineSettings
-from gpulab.engines.protocol import Change, Json, Phase, RunStatus
+from gpulab.engines.protocol import Change, Json, Phase, RunStatus, run_name
 from gpulab.errors import InputError, PlatformError
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _POLL_SECONDS = 0.1
 
 
@@ -38,9 +36,7 @@ class LocalEngine:
         Raises:
             InputError: it can be no run's name.
         """
-        if not _NAME.fullmatch(name):
-            raise InputError(f"{name!r} is no run's name: lower-case letters, digits and '-', at most 63")
-        return self.home / "runs" / name
+        return self.home / "runs" / run_name(name)
 
     def submit(self, name: str, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         """Start a run in a process of its own and return at once (see `Engine.submit`)."""

@@ -21,9 +21,10 @@ def working_tree(project: Path) -> Git:
         InputError: the project is not a git repository of its own, or git does not trust it.
     """
     git = Git(project)
-    if git.trouble:
-        raise InputError(f"git does not read {project}: {git.trouble}")
     top = git.run("rev-parse", "--show-toplevel", check=False)
+    trouble = git.trouble if top.returncode else ""
+    if trouble:
+        raise InputError(f"git does not read {project}: {trouble}")
     if top.returncode != 0 or Path(top.stdout.decode().strip()).resolve() != project.resolve():
         raise InputError(
             f"{project} is not a git repository. Type: git init -b main && git add -A && git commit -m 'Start'"
