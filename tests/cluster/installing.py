@@ -68,12 +68,14 @@ def write_overlay(
 def install(cluster: dict[str, Any], overlay: Path) -> None:
     """Definitions, then the overlay; returns when controller and server are ready."""
     for folder in (ROOT / "gitops" / "crds", overlay):
-        _kubectl(cluster, "apply", "--server-side", "--force-conflicts", "-k", str(folder))
+        kubectl(cluster, "apply", "--server-side", "--force-conflicts", "-k", str(folder))
     for name in ("workflow-controller", "argo-server"):
-        _kubectl(cluster, "-n", "argo", "rollout", "status", f"deployment/{name}", "--timeout=180s")
+        kubectl(cluster, "-n", "argo", "rollout", "status", f"deployment/{name}", "--timeout=180s")
 
 
-def _kubectl(cluster: dict[str, Any], *words: str) -> None:
+def kubectl(cluster: dict[str, Any], *words: str, text: str | None = None) -> str:
+    """What kubectl prints."""
     line = [cluster["kubectl"], f"--kubeconfig={cluster['kubeconfig']}", *words]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    return done.stdout

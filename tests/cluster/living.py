@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from .installing import NODE_PORT
+from .installing import NODE_PORT, kubectl
 
 PATIENCE = 900
 """Seconds for a run on two cores; nothing here asserts a time."""
@@ -101,14 +101,6 @@ def wait_for(question: Callable[[], Any], what: str, seconds: float = PATIENCE) 
             return answer
         time.sleep(1)
     raise AssertionError(f"{what}: nothing after {seconds:.0f} s")
-
-
-def kubectl(cluster: dict[str, Any], *words: str, text: str | None = None) -> str:
-    """What kubectl prints."""
-    line = [cluster["kubectl"], f"--kubeconfig={cluster['kubeconfig']}", *words]
-    done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
-    return done.stdout
 
 
 def objects(cluster: dict[str, Any], namespace: str, kind: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import uuid
+from pathlib import Path
 
 import httpx
 import pytest
@@ -152,7 +153,7 @@ def test_an_image_that_cannot_be_pulled_is_the_platforms_trouble(teaching, relea
 @pytest.fixture
 def repository(cluster, slug, tmp_path):
     """A public repository on the cluster's forge; the answer makes a commit of some files: its clone URL and id."""
-    token = open(cluster["forge"]["token_file"]).read().strip()  # noqa: PTH123, SIM115
+    token = Path(cluster["forge"]["token_file"]).read_text(encoding="utf-8").strip()
     api = f"{cluster['forge']['url']}/api/v1"
     headers = {"Authorization": f"token {token}"}
     httpx.post(f"{api}/user/repos", json={"name": slug}, headers=headers).raise_for_status()

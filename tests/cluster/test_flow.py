@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from .installing import install, write_overlay
-from .living import Forge, Student, enrol, kubectl, objects, wait_for
+from .installing import install, kubectl, write_overlay
+from .living import Forge, Student, enrol, objects, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2400), pytest.mark.xdist_group("cluster")]
 

@@ -1,10 +1,12 @@
 """What the other tests rely on: pods run by digest, find names, are kept apart, and see simulated GPUs."""
 
 import json
-import subprocess
 import uuid
+from functools import partial
 
 import pytest
+
+from . import installing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
 
@@ -31,13 +33,7 @@ DENY = {
 
 @pytest.fixture
 def kubectl(cluster):
-    def call(*words, text=None):
-        line = [cluster["kubectl"], f"--kubeconfig={cluster['kubeconfig']}", *words]
-        done = subprocess.run(line, input=text, text=True, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return call
+    return partial(installing.kubectl, cluster)
 
 
 @pytest.fixture

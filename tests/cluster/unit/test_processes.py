@@ -3,13 +3,14 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from testcluster import processes, up
 from testcluster.errors import UsageError
 from testcluster.layout import Layout
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux's /proc")  # noqa: PTH110
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 
 
 @pytest.fixture

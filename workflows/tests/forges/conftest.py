@@ -16,6 +16,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from gpulab.events import PRODUCTION, TEACHING
+from gpulab.forges.connected import hosted_forge
+from gpulab.forges.hosted import HostedForge
+from gpulab.forges.local.git import Git
+from gpulab.forges.start import store_start
 
 ADMIN = "teacher"
 CONFIG = """\
@@ -66,6 +71,25 @@ class Gitea:
     @property
     def api(self) -> str:
         return f"{self.url}/api/v1"
+
+    def forge(self, repository: str, namespace: str = "lab-ci") -> HostedForge:
+        """A repository as the platform's steps see it, and where its runs' pages are."""
+        variables = {
+            "GPULAB_FORGE_KIND": "gitea",
+            "GPULAB_FORGE_API": self.api,
+            "GPULAB_FORGE_REPOSITORY": repository,
+            "GPULAB_FORGE_CLONE": f"{self.url}/{repository}.git",
+            "GPULAB_ARGO_URL": "https://argo.example",
+            "GPULAB_NAMESPACE": namespace,
+        }
+        return hosted_forge(variables, self.token)
+
+    def started(self, repository: str) -> HostedForge:
+        """The same, with the deploy branches as `gpulab project connect` leaves them."""
+        forge = self.forge(repository)
+        for branch in (TEACHING, PRODUCTION):
+            forge.clone.push(branch, store_start(forge.clone.git), None)
+        return forge
 
     def call(self, method: str, path: str, **body: object) -> httpx.Response:
         answer = httpx.request(
@@ -137,3 +161,14 @@ def repository(gitea: Gitea) -> str:
     content = base64.b64encode(b"print('hello')\n").decode()
     gitea.call("POST", f"repos/{ADMIN}/{name}/contents/src/model.py", content=content, message="start\n\nbody")
     return f"{ADMIN}/{name}"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Git:
+    """A repository that serves partial clones, as forges do."""
+    git = Git(tmp_path / "bare")
+    git.folder.mkdir()
+    git.run("init", "--quiet", "--bare", "-b", "main")
+    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        git.run("config", key, "true")
+    return git

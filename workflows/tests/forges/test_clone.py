@@ -22,17 +22,6 @@ class Clock:
         self.now += seconds
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Git:
-    """A repository that serves partial clones, as forges do."""
-    git = Git(tmp_path / "bare")
-    git.folder.mkdir()
-    git.run("init", "--quiet", "--bare", "-b", "main")
-    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
-        git.run("config", key, "true")
-    return git
-
-
 def test_only_what_is_asked_for_is_fetched(bare: Git) -> None:
     first = new_commit(bare, {"large": b"x" * 1000, "b": b"1"}, "one", None)
     second = new_commit(bare, {"large": b"y" * 1000, "b": b"2"}, "two", first)

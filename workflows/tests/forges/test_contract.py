@@ -10,12 +10,11 @@ import pytest
 from gpulab.errors import InputError, PlatformError
 from gpulab.events import PRODUCTION, PROMOTION_CHECK, TEACHING
 from gpulab.forges import Forge, Status
-from gpulab.forges.connected import hosted_forge
 from gpulab.forges.contents import new_commit
 from gpulab.forges.hosted import HostedForge
 from gpulab.forges.local import LocalForge
 from gpulab.forges.local.git import Git
-from gpulab.forges.start import START, store_start
+from gpulab.forges.start import START
 from gpulab.home import Home
 
 if TYPE_CHECKING:
@@ -49,22 +48,8 @@ def local(tmp_path: Path) -> Place:
 
 def hosted(gitea: "Gitea", repository: str) -> Place:
     """Over HTTP, with the deploy branches as `gpulab project connect` leaves them."""
-    variables = {
-        "GPULAB_FORGE_KIND": "gitea",
-        "GPULAB_FORGE_API": gitea.api,
-        "GPULAB_FORGE_REPOSITORY": repository,
-        "GPULAB_FORGE_CLONE": f"{gitea.url}/{repository}.git",
-        "GPULAB_ARGO_URL": "https://argo.example",
-        "GPULAB_NAMESPACE": "lab-ci",
-    }
-
-    def forge() -> HostedForge:
-        return hosted_forge(variables, gitea.token)
-
-    made = forge()
-    for branch in (TEACHING, PRODUCTION):
-        made.clone.push(branch, store_start(made.clone.git), None)
-    return Place(made, forge, made.head("main") or "")
+    made = gitea.started(repository)
+    return Place(made, lambda: gitea.forge(repository), made.head("main") or "")
 
 
 @pytest.fixture(params=["local", pytest.param("gitea", marks=pytest.mark.cluster)])

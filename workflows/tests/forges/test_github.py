@@ -1,7 +1,6 @@
 """GitHub, whose answers are shaped as in its documents (https://docs.github.com/en/rest); content from real git."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -96,14 +95,9 @@ class GitHub:
 
 
 @pytest.fixture
-def github(tmp_path: Path) -> GitHub:
-    git = Git(tmp_path / "bare")
-    git.folder.mkdir()
-    git.run("init", "--quiet", "--bare", "-b", "main")
-    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
-        git.run("config", key, "true")
-    git.run("update-ref", f"refs/heads/{PRODUCTION}", store_start(git))
-    return GitHub(git)
+def github(bare: Git) -> GitHub:
+    bare.run("update-ref", f"refs/heads/{PRODUCTION}", store_start(bare))
+    return GitHub(bare)
 
 
 @pytest.fixture

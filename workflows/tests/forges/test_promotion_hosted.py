@@ -7,9 +7,7 @@ import pytest
 from gpulab.errors import InputError
 from gpulab.events import PRODUCTION, PROMOTION_CHECK, TEACHING, sync_context
 from gpulab.forges import Status
-from gpulab.forges.connected import hosted_forge
 from gpulab.forges.hosted import HostedForge
-from gpulab.forges.start import store_start
 from gpulab.promotion import propose, running, to_promote
 from gpulab.rollback import earlier, propose_rollback
 from gpulab.steps.proof import prove
@@ -27,18 +25,7 @@ SLUG, IMAGE = "gpu-lab-1", "gpulab.local/gpu-lab-1"
 
 @pytest.fixture
 def forge(gitea: "Gitea", repository: str) -> HostedForge:
-    variables = {
-        "GPULAB_FORGE_KIND": "gitea",
-        "GPULAB_FORGE_API": gitea.api,
-        "GPULAB_FORGE_REPOSITORY": repository,
-        "GPULAB_FORGE_CLONE": f"{gitea.url}/{repository}.git",
-        "GPULAB_ARGO_URL": "https://argo.example",
-        "GPULAB_NAMESPACE": "lab-ci",
-    }
-    forge = hosted_forge(variables, gitea.token)
-    for branch in (TEACHING, PRODUCTION):
-        forge.clone.push(branch, store_start(forge.clone.git), None)
-    return forge
+    return gitea.started(repository)
 
 
 def pushed(forge: HostedForge, message: str) -> str:

@@ -16,7 +16,6 @@ import pytest
 from gpulab.clusters.workflows import referring
 from gpulab.events import MAIN, TEACHING, push_run, sync_context, sync_run
 from gpulab.forges import Forge, Status
-from gpulab.forges.connected import hosted_forge
 from gpulab.reconcile import Say, Start, missed
 from gpulab.steps.cluster_facts import cluster_facts
 from gpulab.steps.reconcile import tell
@@ -72,15 +71,7 @@ def student(gitea: "Gitea", repository: str, tmp_path: Path) -> Student:
 
 @pytest.fixture
 def bot(gitea: "Gitea", repository: str) -> Forge:
-    variables = {
-        "GPULAB_FORGE_KIND": "gitea",
-        "GPULAB_FORGE_API": gitea.api,
-        "GPULAB_FORGE_REPOSITORY": repository,
-        "GPULAB_FORGE_CLONE": f"{gitea.url}/{repository}.git",
-        "GPULAB_ARGO_URL": "https://argo.example",
-        "GPULAB_NAMESPACE": f"{SLUG}-ci",
-    }
-    return hosted_forge(variables, gitea.token)
+    return gitea.forge(repository, f"{SLUG}-ci")
 
 
 def until(true: Callable[[], bool]) -> None:

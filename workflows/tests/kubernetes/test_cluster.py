@@ -132,7 +132,18 @@ def test_the_release_that_works_is_remembered(cluster: KubernetesCluster) -> Non
     assert cluster.current() == {"source": "one"}
 
 
-def test_a_pod_that_crashes_tells_its_last_words(cluster: KubernetesCluster, server: Any) -> None:
+WORDS = "Traceback\n\nModuleNotFoundError: No module named 'lab'\n"
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        {"log?previous": WORDS},
+        {"log?previous": "unable to retrieve container logs for containerd://0a1b", "log": WORDS},
+    ],
+    ids=["of the one before", "of this one, when that is gone"],
+)
+def test_a_pod_that_crashes_tells_its_last_words(cluster: KubernetesCluster, server: Any, logs: dict[str, str]) -> None:
     release = [deployment(), service()]
     cluster.apply(release)
     crashed = {
@@ -144,28 +155,7 @@ def test_a_pod_that_crashes_tells_its_last_words(cluster: KubernetesCluster, ser
     metadata = {"name": "lab-1", "labels": LABELS, "creationTimestamp": "1"}
     server.objects[f"{PODS}/lab-1"] = {"metadata": metadata, "status": {"containerStatuses": [crashed]}}
     server.objects[f"{DEPLOYMENTS}/lab"]["status"] = {"observedGeneration": 1}
-    server.logs[f"{PODS}/lab-1/log?previous"] = "Traceback\n\nModuleNotFoundError: No module named 'lab'\n"
-    smoke = cluster.smoke(release, GOLDEN)
-    assert smoke.message == (
-        "container serve ended 3 times, last with exit code 1 (Error): ModuleNotFoundError: No module named 'lab'"
-    )
-    assert not smoke.trouble
-
-
-def test_a_log_that_is_gone_is_not_its_last_words(cluster: KubernetesCluster, server: Any) -> None:
-    release = [deployment(), service()]
-    cluster.apply(release)
-    crashed = {
-        "name": "serve",
-        "restartCount": 3,
-        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-        "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
-    }
-    metadata = {"name": "lab-1", "labels": LABELS, "creationTimestamp": "1"}
-    server.objects[f"{PODS}/lab-1"] = {"metadata": metadata, "status": {"containerStatuses": [crashed]}}
-    server.objects[f"{DEPLOYMENTS}/lab"]["status"] = {"observedGeneration": 1}
-    server.logs[f"{PODS}/lab-1/log?previous"] = "unable to retrieve container logs for containerd://0a1b"
-    server.logs[f"{PODS}/lab-1/log"] = "ModuleNotFoundError: No module named 'lab'\n"
+    server.logs |= {f"{PODS}/lab-1/{name}": text for name, text in logs.items()}
     smoke = cluster.smoke(release, GOLDEN)
     assert smoke.message == (
         "container serve ended 3 times, last with exit code 1 (Error): ModuleNotFoundError: No module named 'lab'"
